@@ -1,0 +1,37 @@
+# Two commands do everything on a fresh machine, the environment in .venv included.
+#
+#   make judge [CANDIDATE=path|module] [ENGINE=cuda|ttir|interpreter] [ARGS='more options of pytest']
+#   make test                                  lint, the judge's own tests and sconv/ judged
+#
+# PYTHON=... chooses the Python that .venv is made from.
+
+ROOT := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
+PYTEST := .venv/bin/python -m pytest -n auto
+CANDIDATE ?= sconv
+ENGINE ?= auto
+ARGS ?=
+export PYTHON
+
+.PHONY: judge test lint clean
+
+# A relative path is the caller's: $(PWD) is the directory that make was called from, also with make -C.
+judge: $(ROOT).venv/judge
+	@candidate='$(CANDIDATE)'; \
+	case "$$candidate" in /*) ;; */* | *.py) candidate="$(PWD)/$$candidate" ;; esac; \
+	cd '$(ROOT)' && $(PYTEST) tests --ignore=tests/meta --candidate "$$candidate" --engine '$(ENGINE)' $(ARGS)
+
+test: lint
+	@cd '$(ROOT)' && $(PYTEST) $(ARGS)
+
+lint: $(ROOT).venv/lint
+	@cd '$(ROOT)' && .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
+
+clean:
+	@cd '$(ROOT)' && rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache reports
+	@find '$(ROOT)' -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(ROOT).venv/judge: $(ROOT)constraints.txt $(ROOT).ci/environment
+	@bash '$(ROOT).ci/environment' judge && touch $@
+
+$(ROOT).venv/lint: $(ROOT).venv/judge
+	@bash '$(ROOT).ci/environment' lint && touch $@

@@ -1,0 +1,75 @@
+"""Options, profiles, header and fixtures of the judge; the words come from `properties/judge.py`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from properties.candidate import BadCandidate
+from properties.engines import BadEngine
+from properties.engines.base import Ops
+from properties.judge import Judge
+
+JUDGE = pytest.StashKey[Judge]()
+
+# Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
+# names of their own, since the one that Hypothesis picks under CI would give every shard the same cases.
+for profile, examples in (("pr", 100), ("nightly", 1_000), ("campaign", 20_000)):
+    settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        report_multiple_bugs=False,  # a test is one property: one failure says it
+    )
+settings.load_profile("pr")  # --hypothesis-profile overrides it
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the judge's options."""
+    group = parser.getgroup("judge", "judging a kernel file")
+    group.addoption("--candidate", default="sconv", metavar="PATH|MODULE", help="what to judge (default: sconv)")
+    group.addoption("--engine", default="auto", metavar="NAME", help="auto, cuda, ttir or interpreter")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Loads candidate and engine; a wrong request ends the run with one line and exit code 4."""
+    target, engine = config.getoption("--candidate"), config.getoption("--engine")
+    try:
+        config.stash[JUDGE] = Judge.from_options(target, engine, config.invocation_params.dir)
+    except (BadCandidate, BadEngine) as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Says what is judged, on what, with which versions."""
+    return config.stash[JUDGE].header(config.getoption("--hypothesis-profile") or "pr")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object, error: object) -> None:
+    """Takes an xdist worker's counts home to the controller."""
+    node.config.stash[JUDGE].collect(getattr(node, "workeroutput", {}))  # type: ignore[attr-defined]  # xdist's type
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Sends a worker's counts off; in the controller, a property left unjudged is not a pass."""
+    judge = session.config.stash[JUDGE]
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput.update(judge.travel())
+    elif session.exitstatus == pytest.ExitCode.OK and judge.unfinished():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Prints the verdict on every property that was tried."""
+    if lines := config.stash[JUDGE].summary():
+        terminalreporter.section("verdicts")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def ops(pytestconfig: pytest.Config) -> Ops:
+    """The operators under judgement, on the engine that was asked for."""
+    return pytestconfig.stash[JUDGE].ops

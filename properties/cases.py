@@ -1,0 +1,198 @@
+"""Cases: what a forward looks like, in small integers and no tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+CONTENTS = ("exact", "codes", "normal", "wide", "cancel")
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """One stream of a layer: `H` heads of width `ws` at `off_s` in block rows of `D`, `N` tokens a block, `W` taps."""
+
+    H: int = 1
+    ws: int = 1
+    N: int = 1
+    W: int = 1
+    off_s: int = 0
+    D: int = 1
+    dtype: str = "bf16"
+
+    @property
+    def C(self) -> int:
+        """Channels, head-major."""
+        return self.H * self.ws
+
+
+@dataclass(frozen=True)
+class Request:
+    """`length` new rows of a request that has `start` tokens already; `fork` names the earlier request whose full blocks it shares."""
+
+    start: int = 0
+    length: int = 1
+    fork: int | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How tensors lie in memory: unused table columns and rows, table row stride, page padding, strides of the weight."""
+
+    table_columns: int = 0  # columns beyond the longest request
+    table_rows: int = 0  # rows beyond the last request
+    table_gap: int = 0  # elements between the table's rows
+    page_pad: int = 0  # elements after each page
+    spare_blocks: int = 1  # physical blocks that nobody owns
+    weight: str = "plain"  # "plain", "transposed" (taps outermost) or "sliced" (every other row of a larger tensor)
+
+
+@dataclass(frozen=True)
+class Forward:
+    """One call of `fused_sconv`: requests in row order, then `pads` rows that are padding with stale metadata.
+
+    `holes` are rows of requests whose slot is negative; `block_seed` 0 hands out physical blocks in
+    ascending order, others permute them; `seed` fills contents and stale metadata.
+    """
+
+    geometry: Geometry = Geometry()
+    requests: tuple[Request, ...] = (Request(),)
+    pads: int = 0
+    holes: tuple[int, ...] = ()
+    activation: str | None = None
+    use_residual: bool = True
+    layout: Layout = Layout()
+    contents: str = "exact"
+    block_seed: int = 0
+    seed: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of requests, padding left out."""
+        return sum(request.length for request in self.requests)
+
+    @property
+    def T(self) -> int:
+        """Rows of the forward, padding included."""
+        return self.rows + self.pads
+
+    @property
+    def first_rows(self) -> tuple[int, ...]:
+        """The row at which each request begins."""
+        starts, row = [], 0
+        for request in self.requests:
+            starts.append(row)
+            row += request.length
+        return tuple(starts)
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """One call of `sconv_seq_metadata`: `lengths`, `repeat` times over, then padding; the rest is slack that must stay as it is."""
+
+    lengths: tuple[int, ...] = (1,)
+    repeat: int = 1
+    padding: int | None = 0  # None: num_padded_tokens is left out of the call
+    slack: int = 0  # elements of the output buffers beyond the padded rows
+    extra: int = 0  # entries of query_start_loc beyond num_reqs + 1, holding garbage
+    seed: int = 0
+
+    @property
+    def all_lengths(self) -> tuple[int, ...]:
+        """The length of every request."""
+        return self.lengths * self.repeat
+
+
+def shared_positions(case: Forward, index: int) -> int:
+    """How many leading positions request `index` shares with the request it forks from: whole blocks both only read."""
+    request = case.requests[index]
+    if request.fork is None:
+        return 0
+    parent = case.requests[request.fork]
+    N = case.geometry.N
+    return min(request.start, parent.start) // N * N
+
+
+def edges(case: Forward) -> frozenset[str]:
+    """The situations of the contract that a forward reaches, by name; what coverage and vacuity are measured by."""
+    geometry = case.geometry
+    W, N = geometry.W, geometry.N
+    holes = set(case.holes)
+    found: set[str] = set()
+    for index, (request, first) in enumerate(zip(case.requests, case.first_rows, strict=True)):
+        start, length = request.start, request.length
+        if length == 0:
+            found.add("empty request")
+            continue
+        if any(row not in holes for row in range(first, first + length)):
+            found.add("stored row")
+        judged = [row for row in range(first, first + min(length, W - 1)) if row not in holes]
+        if start > 0 and judged:
+            found.add("cached tap")
+            oldest = max(0, start - (W - 1))
+            if oldest // N != (start - 1) // N:
+                found.add("window over two blocks")
+        if length > 1 and W > 1:
+            found.add("tap of this forward")
+        if start < W - 1:
+            found.add("tap before position 0")
+        if start and start % N:
+            found.add("start inside a block")
+        if (start + length - 1) // N - start // N >= 2:
+            found.add("rows over three blocks")
+        if length == 1 and start:
+            found.add("decode")
+        if start >= 4096:
+            found.add("deep position")
+        if shared_positions(case, index) > max(0, start - (W - 1)):
+            found.add("shared prefix read")
+    found |= _batch_edges(case)
+    return frozenset(found)
+
+
+def _batch_edges(case: Forward) -> set[str]:
+    geometry, layout = case.geometry, case.layout
+    busy = sum(request.length > 0 for request in case.requests)
+    facts = {
+        "two requests": busy >= 2,
+        "no request rows": case.rows == 0,
+        "no rows": case.T == 0,
+        "pad tail": case.pads > 0,
+        "negative slot inside a request": any(row < case.rows for row in case.holes),
+        "N differs from W": geometry.N != geometry.W,
+        "gap in D": geometry.D > geometry.ws,
+        "offset stream": geometry.off_s > 0,
+        "one tap": geometry.W == 1,
+        "padded page": layout.page_pad > 0,
+        "wider table": layout.table_columns > 0,
+        "strided table": layout.table_gap > 0,
+        "unused table rows": layout.table_rows > 0,
+        "permuted blocks": case.block_seed != 0,
+        "activation": case.activation is not None,
+        "no residual": not case.use_residual,
+        "weight view": layout.weight != "plain",
+        "full-size channels": geometry.C >= 768,
+    }
+    return {name for name, holds in facts.items() if holds}
+
+
+def metadata_edges(case: Metadata) -> frozenset[str]:
+    """The situations of `sconv_seq_metadata` that a case reaches, by name."""
+    lengths = case.all_lengths
+    facts = {
+        "two requests": sum(length > 0 for length in lengths) >= 2,
+        "empty request": 0 in lengths,
+        "first request empty": bool(lengths) and lengths[0] == 0,
+        "last request empty": bool(lengths) and lengths[-1] == 0,
+        "padded rows": bool(case.padding),
+        "padding left out": case.padding is None,
+        "slack": case.slack > 0,
+        "no requests": not lengths,
+        "many requests": len(lengths) > 64,
+        "more rows than a tile": sum(lengths) > 256,
+    }
+    return frozenset(name for name, holds in facts.items() if holds)
+
+
+def with_dtype(geometry: Geometry, dtype: str) -> Geometry:
+    """The same geometry in another dtype."""
+    return replace(geometry, dtype=dtype)

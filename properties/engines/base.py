@@ -1,0 +1,134 @@
+"""What every engine shares: the candidate's operators, called and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import torch
+
+from properties.candidate import Candidate
+from properties.verdict import Violation
+
+
+class BadEngine(Exception):
+    """The engine asked for cannot run here; the message is one line that says why and what is allowed."""
+
+
+class Engine:
+    """Runs a candidate's functions on one device; subclasses say what they observe beside results.
+
+    As it stands it runs plain functions on the host, which the judge's own tests use.
+    """
+
+    name = "host"
+    device = "cpu"
+    sees_hazards = False
+    unjudged_dtypes: dict[str, str] = {}  # dtype -> why this engine cannot judge it
+
+    @classmethod
+    def unusable(cls) -> str | None:
+        """Why the engine cannot run on this machine, or None."""
+        return None
+
+    def title(self) -> str:
+        """Engine and device in words, for the run's header."""
+        return f"{self.name} on {self.device}"
+
+    def specialisations(self) -> int:
+        """How many specialisations this process has compiled, or -1 where the engine cannot tell."""
+        return -1
+
+    def running(self, operator: str) -> AbstractContextManager[Any]:
+        """What surrounds one call of an operator: memory nobody wrote reads as NaN."""
+        return filled_memory()
+
+    def own_error(self, error: BaseException) -> BaseException | None:
+        """The engine's own shortcoming behind an exception of a call, or None where it is the candidate's."""
+        return None
+
+    def observed(self, operator: str, context: Any, result: object) -> None:
+        """Raises the violation of anything but values that was seen during the call."""
+
+    def bind(self, candidate: Candidate) -> Ops:
+        """The candidate's operators, run by this engine."""
+        return Ops(candidate, self)
+
+
+class Ops:
+    """The operators under judgement, as invariants call them."""
+
+    def __init__(self, candidate: Candidate, engine: Engine) -> None:
+        self.candidate, self.engine = candidate, engine
+        self.name, self.device = candidate.name, engine.device
+        self._property, self._case = "engine", None
+
+    def offers(self, operator: str) -> bool:
+        """Whether the candidate has that operator."""
+        return operator in self.candidate.operators
+
+    @contextmanager
+    def judging(self, name: str, case: Any) -> Iterator[None]:
+        """Names the property and case that violations seen during calls belong to."""
+        before = self._property, self._case
+        self._property, self._case = name, case
+        try:
+            yield
+        finally:
+            self._property, self._case = before
+
+    def fused_sconv(self, *arguments: Any, **named: Any) -> Any:
+        """The candidate's `fused_sconv`, run by the engine."""
+        return self._call("fused_sconv", arguments, named)
+
+    def sconv_seq_metadata(self, *arguments: Any, **named: Any) -> Any:
+        """The candidate's `sconv_seq_metadata`, run by the engine."""
+        return self._call("sconv_seq_metadata", arguments, named)
+
+    def refusal(self, operator: str, *arguments: Any, **named: Any) -> Exception | None:
+        """What an operator raises when called so, or None if it accepts."""
+        with self.engine.running(operator):
+            try:
+                self.candidate.operators[operator](*arguments, **named)
+            except Exception as error:
+                return error
+        return None
+
+    def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
+        function: Callable[..., Any] = self.candidate.operators[operator]
+        with self.engine.running(operator) as context:
+            try:
+                result = function(*arguments, **named)
+            except (Exception, SystemExit) as error:
+                raise self._raised(operator, error) from error
+        try:
+            self.engine.observed(operator, context, result)
+        except Violation as violation:
+            violation.case = self._case
+            violation.then = violation.then or f"seen while judging {self._property}"
+            raise
+        return result
+
+    def _raised(self, operator: str, error: BaseException) -> BaseException:
+        if (own := self.engine.own_error(error)) is not None:
+            return own
+        detail = " ".join(str(error).split())[:300] or "no message"
+        got = f"raised {type(error).__name__} on a case the contract allows: {detail}"
+        return Violation(self._property, operator, got=got, case=self._case)
+
+
+@contextmanager
+def filled_memory() -> Iterator[None]:
+    """Makes `torch.empty` and its kin hand out NaN (floats) or the largest value (integers) instead of old results."""
+    was_strict = torch.are_deterministic_algorithms_enabled()
+    was_warning = torch.is_deterministic_algorithms_warn_only_enabled()
+    was_filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = was_filling  # type: ignore[attr-defined]
+        torch.use_deterministic_algorithms(was_strict, warn_only=was_warning)

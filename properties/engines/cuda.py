@@ -1,0 +1,43 @@
+"""The cuda engine: compiled kernels on a GPU; sees values, red zones and poison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from properties.engines.base import Engine, filled_memory
+
+
+class Cuda(Engine):
+    """Runs kernels as Triton compiles them for the GPU of this process."""
+
+    name = "cuda"
+    device = "cuda:0"
+
+    @classmethod
+    def unusable(cls) -> str | None:
+        """Why no GPU is usable, or None."""
+        if not torch.cuda.is_available():
+            return "torch sees no CUDA GPU"
+        return None
+
+    def title(self) -> str:
+        """Engine, GPU and driver in words."""
+        major, minor = torch.cuda.get_device_capability(0)
+        return f"cuda on {torch.cuda.get_device_name(0)} (sm_{major}{minor})"
+
+    def specialisations(self) -> int:
+        """How many kernels Triton has in this process's cache."""
+        from properties.ttir.frontend import compiled_kernels
+
+        return compiled_kernels()
+
+    @contextmanager
+    def running(self, operator: str) -> Iterator[Any]:
+        """Waits for the GPU, so that an error belongs to the call that made it."""
+        with filled_memory():
+            yield None
+            torch.cuda.synchronize()

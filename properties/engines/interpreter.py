@@ -1,0 +1,16 @@
+"""The interpreter engine: Triton's own CPU interpreter, slow and without bf16."""
+
+from __future__ import annotations
+
+import os
+from properties.engines.base import Engine
+
+
+class Interpreter(Engine):
+    """Runs kernels under TRITON_INTERPRET=1, which must be set before the candidate is loaded."""
+
+    name = "interpreter"
+    unjudged_dtypes = {"bf16": "Triton's interpreter adds bf16 bit patterns as integers and truncates"}
+
+    def __init__(self) -> None:
+        os.environ["TRITON_INTERPRET"] = "1"

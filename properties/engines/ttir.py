@@ -1,0 +1,51 @@
+"""The ttir engine: the machine for Triton's IR; sees values and hazards, needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from properties.engines.base import Engine, filled_memory
+from properties.ttir import Hazard, Machine, Unsupported, specialisations
+from properties.verdict import NotJudged, Violation
+
+# Triton's launcher skips an empty grid without a word: what it leaves unwritten is seen as unwritten.
+HARMLESS = {"empty grid"}
+
+
+class Ttir(Engine):
+    """Runs every launch on the machine of `properties.ttir`, all checks on."""
+
+    name = "ttir"
+    sees_hazards = True
+
+    def specialisations(self) -> int:
+        """How many specialisations the machine has met in this process."""
+        return specialisations()
+
+    @contextmanager
+    def running(self, operator: str) -> Iterator[Any]:
+        """Replaces Triton's launch by the machine's."""
+        with filled_memory(), Machine() as machine:
+            yield machine
+
+    def own_error(self, error: BaseException) -> BaseException | None:
+        """An operation that the machine does not know leaves the property unjudged."""
+        return NotJudged(str(error)) if isinstance(error, Unsupported) else None
+
+    def observed(self, operator: str, machine: Any, result: object) -> None:
+        """Raises the first hazard of the call, or an output element that nobody wrote."""
+        hazards: list[Hazard] = [hazard for hazard in machine.hazards if hazard.kind not in HARMLESS]
+        if isinstance(result, torch.Tensor) and (unwritten := machine.unwritten(result)):
+            hazards.append(unwritten)
+        if hazards:
+            raise violation_of(operator, hazards)
+
+
+def violation_of(operator: str, hazards: list[Hazard]) -> Violation:
+    """The first hazard of a call as a violation of the hazards group."""
+    more = f"; {len(hazards) - 1} more hazards in this call" if len(hazards) > 1 else ""
+    return Violation(f"hazards.{operator}", operator, got=f"has a hazard: {hazards[0]}", but=more.lstrip("; "))

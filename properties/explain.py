@@ -1,0 +1,90 @@
+"""Explanations: a row of a case in words, as the contract sees it."""
+
+from __future__ import annotations
+
+from properties.cases import Forward
+from properties.tensors import Batch
+
+
+def owner(case: Forward, row: int) -> int | None:
+    """The request that owns a row, None for padding."""
+    for index, (request, first) in enumerate(zip(case.requests, case.first_rows, strict=True)):
+        if first <= row < first + request.length:
+            return index
+    return None
+
+
+def locate(case: Forward, row: int, channel: int) -> dict[str, object]:
+    """An output element by request, position and channel; padding by its row."""
+    index = owner(case, row)
+    if index is None:
+        return {"padding row": row, "channel": channel}
+    position = case.requests[index].start + row - case.first_rows[index]
+    return {"request": index, "position": position, "channel": channel}
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 block`, `2 blocks`, `no blocks`."""
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+
+
+def let(batch: Batch, row: int) -> str:
+    """What the case is, for one row: its request's history, new tokens and blocks."""
+    case = batch.case
+    geometry, index = case.geometry, owner(case, row)
+    sizes = f"N = {geometry.N}, W = {geometry.W}"
+    if index is None:
+        return f"row {row} is padding (slot {int(batch.slots[row])}) behind {plural(case.rows, 'row')} of requests, {sizes}"
+    request = case.requests[index]
+    blocks = ", ".join(str(block) for block in batch.placement.blocks[index].values())
+    stored = f" (blocks {blocks})" if blocks else ""
+    fork = f", a fork of request {request.fork}" if request.fork is not None else ""
+    return (
+        f"request {index}{fork} has {plural(request.start, 'token')} in the cache and "
+        f"{plural(request.length, 'new token')}{stored}, {sizes}"
+    )
+
+
+def then(batch: Batch, row: int) -> str:
+    """What follows from the contract: where each tap of a row comes from."""
+    case = batch.case
+    geometry, index = case.geometry, owner(case, row)
+    if int(batch.slots[row]) < 0:
+        value = "its own x" if case.use_residual else "0"
+        return f"row {row} has slot {int(batch.slots[row])}: it stores nothing and its output is {value}"
+    assert index is not None  # only padding has no owner, and padding has no slot
+    first, start = case.first_rows[index], case.requests[index].start
+    position = start + row - first
+    sources = []
+    for tap in range(geometry.W):
+        source = position - (geometry.W - 1) + tap
+        if source < 0:
+            sources.append(f"tap {tap} is 0 (position {source})")
+        elif source >= start:
+            sources.append(f"tap {tap} is x[{first + source - start}]")
+        else:
+            block, offset = divmod(source, geometry.N)
+            physical = batch.placement.blocks[index][block]
+            sources.append(f"tap {tap} is block {physical} offset {offset}")
+    return f"position {position}: " + ", ".join(sources)
+
+
+def cluster(batch: Batch, wrong: list[tuple[int, int]], total: int) -> str:
+    """How many elements differ and what they have in common."""
+    case = batch.case
+    rows = {row for row, _ in wrong}
+    channels = {channel for _, channel in wrong}
+    owners = {owner(case, row) for row in rows}
+    words = f"{len(wrong)} of {plural(total, 'element')} differ" + ("s" if len(wrong) == 1 else "")
+    if len(wrong) == total:
+        return words
+    if owners == {None}:
+        return f"{words}, all in padding rows"
+    common = []
+    if len(owners) == 1 and len(case.requests) > 1:
+        common.append(f"of request {owners.copy().pop()}")
+    if len(rows) == 1 and case.T > 1:
+        common.append(f"in row {min(rows)}")
+    if len(channels) == 1 and case.geometry.C > 1:
+        common.append(f"in channel {min(channels)}")
+    return f"{words}, all {' '.join(common)}" if common else words

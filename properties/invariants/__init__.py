@@ -1,0 +1,1 @@
+"""Invariants: what must hold, one file per group of the contract; plain functions `name(ops, case)`."""

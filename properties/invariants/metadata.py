@@ -1,0 +1,120 @@
+"""Metadata: owners and first rows, as the plain construction gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from properties.cases import Metadata, metadata_edges
+from properties.explain import plural
+from properties.tally import invariant
+from properties.tensors import RED_ZONE, MetadataBatch, build_metadata
+from properties.verdict import Violation
+from reference.metadata import sequence_metadata
+
+NEEDS = {
+    "two requests",
+    "empty request",
+    "first request empty",
+    "last request empty",
+    "padded rows",
+    "padding left out",
+    "slack",
+    "many requests",
+    "more rows than a tile",
+}
+
+
+def call(ops: Any, batch: MetadataBatch) -> None:
+    """Calls `sconv_seq_metadata` as the case says."""
+    __tracebackhide__ = True
+    arguments = {name: guarded.view for name, guarded in batch.guarded.items()}
+    optional = {} if batch.case.padding is None else {"num_padded_tokens": batch.num_padded_tokens}
+    ops.sconv_seq_metadata(
+        arguments["query_start_loc"],
+        batch.num_reqs,
+        batch.num_actual_tokens,
+        arguments["seq_idx_out"],
+        arguments["query_start_out"],
+        **optional,
+    )
+
+
+@invariant("metadata", operator="sconv_seq_metadata", needs=NEEDS, edges=metadata_edges)
+def searchsorted(ops: Any, case: Metadata) -> None:
+    """Both buffers equal the plain searchsorted construction bit for bit, padding is 0, nothing else is written."""
+    __tracebackhide__ = True
+    batch = build_metadata(case, ops.device)
+    call(ops, batch)
+    loc = batch.guarded["query_start_loc"]
+    truths = sequence_metadata(
+        loc.view.cpu(), batch.num_reqs, batch.num_actual_tokens, batch.num_padded_tokens
+    )
+    for name, truth in zip(("seq_idx_out", "query_start_out"), truths, strict=True):
+        guarded = batch.guarded[name]
+        wanted = guarded.before.clone()
+        wanted[RED_ZONE : RED_ZONE + len(truth)] = truth.to(wanted.device)
+        wrong = (guarded.memory != wanted).nonzero().flatten()
+        if len(wrong):
+            raise _wrong_entry(batch, name, [int(i) - RED_ZONE for i in wrong], wanted)
+    if len(loc.changed):
+        raise Violation(
+            "metadata.searchsorted", "query_start_loc", got="was written, but is an input", case=case
+        )
+
+
+def _wrong_entry(batch: MetadataBatch, name: str, wrong: list[int], wanted: Any) -> Violation:
+    row = wrong[0]
+    if row >= batch.num_padded_tokens or row < 0:
+        kind = f"lies outside the {plural(batch.num_padded_tokens, 'padded row')} and must stay as it is"
+    elif row >= batch.num_actual_tokens:
+        kind = "is padding and must be 0"
+    else:
+        kind = "belongs to the last request whose first row is not beyond it and that has rows"
+    lengths = batch.case.lengths
+    times = f", {batch.case.repeat} times over" if batch.case.repeat > 1 else ""
+    return Violation(
+        "metadata.searchsorted",
+        name,
+        where={"row": row},
+        got=int(batch.guarded[name].memory[row + RED_ZONE]),
+        wanted=int(wanted[row + RED_ZONE]),
+        let=(
+            f"{plural(batch.num_reqs, 'request')} with {list(lengths)} rows{times}, "
+            f"{batch.num_actual_tokens} actual and {batch.num_padded_tokens} padded rows"
+        ),
+        then=f"row {row} {kind}",
+        but=f"{plural(len(wrong), 'entry').replace('entrys', 'entries')} of {name} differ",
+        case=batch.case,
+    )
+
+
+@invariant("metadata", operator="sconv_seq_metadata", needs={"padded rows", "slack"}, edges=metadata_edges)
+def refuses(ops: Any, case: Metadata) -> None:
+    """Too small a padded count or buffer raises ValueError before anything is written; exact sizes are accepted."""
+    __tracebackhide__ = True
+    batch = build_metadata(case, ops.device)
+    actual, padded = batch.num_actual_tokens, batch.num_padded_tokens
+    buffers = [batch.guarded[name].view for name in ("query_start_loc", "seq_idx_out", "query_start_out")]
+    loc, owners, firsts = buffers
+    fits_owners, fits_firsts = owners[:padded], firsts[:padded]
+    refused = {
+        "num_padded_tokens below num_actual_tokens": (owners, firsts, actual - 1),
+        "a seq_idx_out one row too small": (owners[: padded - 1], fits_firsts, padded),
+        "a query_start_out one row too small": (fits_owners, firsts[: padded - 1], padded),
+    }
+    for what, (seq_idx_out, query_start_out, count) in refused.items():
+        if count < 0 or padded == 0:
+            continue  # no smaller count or buffer exists
+        error = ops.refusal("sconv_seq_metadata", loc, batch.num_reqs, actual, seq_idx_out, query_start_out, count)
+        if not isinstance(error, ValueError):
+            found = "was accepted" if error is None else f"raised {type(error).__name__}: {error}"
+            raise Violation(
+                "metadata.refuses", "sconv_seq_metadata", got=f"given {what} {found}, but should raise ValueError", case=case
+            )
+        for guarded in batch.guarded.values():
+            if len(guarded.changed):
+                raise Violation(
+                    "metadata.refuses", guarded.name, got=f"was written although {what} was refused", case=case
+                )
+    if padded:
+        ops.sconv_seq_metadata(loc, batch.num_reqs, actual, fits_owners, fits_firsts, padded)

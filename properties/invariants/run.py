@@ -1,0 +1,103 @@
+"""Running a forward and finding the first element that differs: what the invariants share."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import torch
+
+from properties import explain
+from properties.contents import bits
+from properties.tensors import Batch
+from properties.verdict import Violation
+from reference.dense import dense_conv
+
+
+def forward(ops: Any, batch: Batch, property_name: str) -> torch.Tensor:
+    """Calls `fused_sconv` on a batch and returns its output on the host, once shape, dtype and storage are right."""
+    out = ops.fused_sconv(**batch.arguments)
+    case = batch.case
+    if not isinstance(out, torch.Tensor):
+        _refuse(property_name, case, f"returned {type(out).__name__}, but should return a tensor")
+    shape = (case.T, case.geometry.C)
+    if tuple(out.shape) != shape:
+        _refuse(property_name, case, f"returned shape {tuple(out.shape)}, but should return {shape}")
+    if out.dtype != batch.x.dtype:
+        _refuse(property_name, case, f"returned dtype {out.dtype}, but should return that of x, {batch.x.dtype}")
+    if out.device != batch.device:
+        _refuse(property_name, case, f"returned a tensor on {out.device}, but x is on {batch.device}")
+    for name, guarded in batch.guarded.items():
+        if out.numel() and out.untyped_storage().data_ptr() == guarded.memory.untyped_storage().data_ptr():
+            _refuse(property_name, case, f"returned memory of its argument {name}, but should return its own")
+    return out.detach().cpu()
+
+
+def _refuse(property_name: str, case: object, words: str) -> NoReturn:
+    __tracebackhide__ = True
+    raise Violation(property_name, "fused_sconv", got=words, case=case)
+
+
+def exact(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """The float64 truth `[T, C]`, residual included, and the sum over taps of |w x| of each element."""
+    case = batch.case
+    weight = batch.weight.cpu()
+    x = batch.x.cpu().double()
+    truth = x.clone() if case.use_residual else torch.zeros_like(x)
+    magnitude = torch.zeros_like(x)
+    for inputs, request, first in zip(batch.inputs, case.requests, case.first_rows, strict=True):
+        if not request.length:
+            continue
+        span = slice(first, first + request.length)
+        whole = dense_conv(inputs, weight, case.activation, case.use_residual)
+        truth[span] = whole[-request.length :]
+        magnitude[span] = dense_conv(inputs.abs(), weight.abs(), None, False)[-request.length :]
+    dropped = batch.slots < 0
+    truth[dropped] = x[dropped] if case.use_residual else 0.0
+    magnitude[dropped] = 0.0
+    return truth, magnitude
+
+
+def compare_bits(
+    property_name: str, batch: Batch, got: torch.Tensor, wanted: torch.Tensor, *, signed_zero: bool = True
+) -> None:
+    """Raises the violation of the first output element whose bits differ.
+
+    signed_zero: whether +0 and -0 differ; the contract's sum does not fix the sign of an exact zero.
+    """
+    __tracebackhide__ = True
+    if torch.equal(bits(got), bits(wanted)):
+        return
+    wrong = bits(got) != bits(wanted)
+    if not signed_zero:
+        wrong &= ~((got == 0) & (wanted == 0))
+    if wrong.any():
+        raise difference(property_name, batch, got, wanted, wrong)
+
+
+def difference(
+    property_name: str, batch: Batch, got: torch.Tensor, wanted: torch.Tensor, wrong: torch.Tensor, note: str = ""
+) -> Violation:
+    """The violation of the first element of `wrong`, with its row explained; `note` follows what was wanted."""
+    elements = [(int(row), int(channel)) for row, channel in wrong.nonzero()]
+    row, channel = elements[0]
+    return Violation(
+        property_name,
+        "out",
+        where=explain.locate(batch.case, row, channel),
+        got=number(got[row, channel]),
+        wanted=number(wanted[row, channel]) + note,
+        let=explain.let(batch, row),
+        then=explain.then(batch, row),
+        but=explain.cluster(batch, elements, wrong.numel()),
+        case=batch.case,
+    )
+
+
+def number(value: torch.Tensor) -> str:
+    """A tensor's element as the shortest decimal that tells it apart in its dtype."""
+    if not value.is_floating_point():
+        return str(int(value))
+    if value.isnan():
+        return "NaN"
+    digits = {torch.bfloat16: 4, torch.float16: 5, torch.float32: 9, torch.float64: 12}[value.dtype]
+    return f"{float(value):.{digits}g}"

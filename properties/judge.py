@@ -1,0 +1,76 @@
+"""The judge of one run: candidate and engine bound together, its header and its verdicts in words."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from properties import candidate, engines, tally
+from properties.engines.base import Engine, Ops
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
+
+
+@dataclass
+class Judge:
+    """A loaded candidate on a chosen engine; `specialisations` adds up those of the run's other processes."""
+
+    ops: Ops
+    engine: Engine
+    specialisations: int = 0
+
+    @classmethod
+    def from_options(cls, target: str, engine_name: str, base: Path) -> Judge:
+        """Loads and binds; raises BadCandidate or BadEngine with one line.
+
+        The engine comes first: Triton's interpreter must be asked for before a kernel is defined.
+        """
+        engine = engines.choose(engine_name)
+        return cls(engine.bind(candidate.load(target, base)), engine)
+
+    def header(self, profile: str) -> list[str]:
+        """What is judged, on what, with which versions."""
+        one = self.ops.candidate
+        missing = f"; not offered: {', '.join(one.missing)}" if one.missing else ""
+        versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy", "hypothesis"))
+        return [
+            f"judging: {one.title}, {', '.join(one.operators)}{missing}",
+            f"engine: {self.engine.title()}; profile {profile}",
+            f"versions: Python {platform.python_version()}, {versions}",
+        ]
+
+    def travel(self) -> dict[str, object]:
+        """This process's counts, as plain data for the controller."""
+        return {"counts": tally.dump(), "specialisations": self.engine.specialisations()}
+
+    def collect(self, travelled: dict[str, object]) -> None:
+        """Adds the counts of another process."""
+        tally.merge(travelled.get("counts", {}))  # type: ignore[arg-type]  # what dump() made
+        self.specialisations += int(str(travelled.get("specialisations", 0)))
+
+    def unfinished(self) -> bool:
+        """Whether a property that was tried ended not judged for a reason other than what was not asked for."""
+        return any(
+            tally.verdict(name, count)[0] == NOT_JUDGED and not count.excused for name, count in tally.COUNTS.items()
+        )
+
+    def summary(self) -> list[str]:
+        """One line per property, then how many specialisations were compiled."""
+        lines = []
+        for name in sorted(tally.COUNTS):
+            count = tally.COUNTS[name]
+            what, reason = tally.verdict(name, count)
+            cases = f"{count.judged:>7,} cases" if count.judged or what != NOT_JUDGED else " " * 13
+            lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
+        if not lines:
+            return []
+        tallied = [tally.verdict(name, count)[0] for name, count in tally.COUNTS.items()]
+        totals = ", ".join(f"{tallied.count(kind)} {kind}" for kind in (HOLDS, VIOLATED, NOT_JUDGED))
+        cases_in_all = sum(count.judged for count in tally.COUNTS.values())
+        lines += [f"missing    {name} is not offered by the candidate" for name in self.ops.candidate.missing]
+        lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
+        own = self.engine.specialisations()
+        compiled = "unknown" if own < 0 else f"{self.specialisations + own:,}"
+        lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
+        return lines

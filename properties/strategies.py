@@ -1,0 +1,138 @@
+"""Strategies: cases drawn by Hypothesis, simplest first; the only file here that imports it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from hypothesis import strategies as st
+
+from properties.cases import Forward, Geometry, Layout, Metadata, Request, with_dtype
+
+# A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
+# docs/geometries.md scaled down by 16, then the models themselves (one tensor-parallel shard, then whole).
+GEOMETRIES: tuple[Geometry, ...] = (
+    Geometry(H=1, ws=1, N=1, W=2, off_s=0, D=1),
+    Geometry(H=1, ws=2, N=2, W=3, off_s=1, D=4),
+    Geometry(H=2, ws=3, N=4, W=4, off_s=3, D=8),
+    Geometry(H=1, ws=1, N=1, W=1, off_s=0, D=1),
+    Geometry(H=2, ws=4, N=3, W=4, off_s=5, D=11),
+    Geometry(H=3, ws=5, N=5, W=4, off_s=2, D=9),
+    Geometry(H=1, ws=16, N=8, W=4, off_s=16, D=48),
+    Geometry(H=2, ws=8, N=7, W=6, off_s=8, D=20),
+    Geometry(H=4, ws=8, N=16, W=2, off_s=8, D=16),
+    Geometry(H=1, ws=3, N=4, W=5, off_s=1, D=5),
+    Geometry(H=1, ws=257, N=4, W=4, off_s=1, D=300),
+    Geometry(H=2, ws=24, N=8, W=4, off_s=40, D=64),
+    Geometry(H=2, ws=48, N=16, W=4, off_s=64, D=128),
+    Geometry(H=2, ws=128, N=4, W=4, off_s=0, D=1024),
+    Geometry(H=2, ws=384, N=16, W=4, off_s=640, D=1024),
+    Geometry(H=1, ws=768, N=32, W=4, off_s=1024, D=2048),
+    Geometry(H=1, ws=512, N=64, W=4, off_s=768, D=2048),
+    Geometry(H=16, ws=384, N=8, W=4, off_s=256, D=1024),
+    Geometry(H=8, ws=768, N=8, W=4, off_s=1024, D=2048),
+)
+DEEP_STARTS = (4095, 4096, 65535, 2**20 - 3)
+_ELEMENTS = 2**16  # rows times channels in one forward: keeps the largest geometries at a few rows
+_MOST_ROWS = 96
+_HOLE = st.sampled_from([0, 0, 0, 0, 1, 2, 3])  # which of a request's rows has no slot, from 1; 0 for none
+_IS_EMPTY = st.sampled_from([False] * 9 + [True])  # a batch without requests stays rare
+
+
+@cache
+def geometries(dtype: str, largest: int | None = None) -> st.SearchStrategy[Geometry]:
+    """A geometry of the pool in one dtype, smallest first; `largest` bounds its channels."""
+    pool = [g for g in GEOMETRIES if largest is None or largest >= g.C]
+    return st.sampled_from([with_dtype(geometry, dtype) for geometry in pool])
+
+
+@cache
+def starts(geometry: Geometry) -> st.SearchStrategy[int]:
+    """Tokens already cached: around 0, the window and block edges, now and then deep into a context."""
+    N, W = geometry.N, geometry.W
+    edges = sorted({0, 1, W - 2, W - 1, W, N - 1, N, N + 1, 2 * N, 2 * N + W - 1} - {-1})
+    near = [*edges, *range(3 * N + W)]
+    # A table has a column per N positions: blocks of 1 to 3 tokens keep deep contexts to 65,536 positions.
+    deep = [start for start in DEEP_STARTS if start // N < 2**16]
+    return st.sampled_from(sorted(near) + deep)
+
+
+@cache
+def lengths(geometry: Geometry) -> st.SearchStrategy[int]:
+    """New rows of a request: none, decode, verify windows, chunks around `W` and `N`, a prefill over blocks."""
+    N, W = geometry.N, geometry.W
+    edges = [1, 1, 0, 2, W - 1, W, W + 1, N - 1, N, N + 1]
+    return st.sampled_from([*edges, *range(10), *range(2, 2 * N + W, max(1, N // 4))])
+
+
+@st.composite
+def requests(
+    draw: st.DrawFn, geometry: Geometry, most: int = 8
+) -> tuple[tuple[Request, ...], tuple[int, ...]]:
+    """Up to `most` requests within the row budget, some forking from an earlier one; and the rows among them without a slot.
+
+    A row without a slot is drawn with its request, so that dropping another request leaves it in place.
+    """
+    budget = max(geometry.W + 2, min(_MOST_ROWS, _ELEMENTS // geometry.C))
+    each = st.tuples(lengths(geometry), starts(geometry), st.integers(0, 2 * most), _HOLE)
+    drawn: list[Request] = []
+    holes: list[int] = []
+    row = 0
+    for length, start, fork, hole in draw(st.lists(each, min_size=1, max_size=most)):
+        length = min(length, budget - row)
+        drawn.append(Request(start, length, fork - 1 if 0 < fork <= len(drawn) else None))
+        if 0 < hole <= length:
+            holes.append(row + hole - 1)
+        row += length
+    return ((), ()) if draw(_IS_EMPTY) else (tuple(drawn), tuple(holes))
+
+
+# Plain and tight first.
+LAYOUTS = st.builds(
+    Layout,
+    table_columns=st.sampled_from([0, 1, 3, 16]),
+    table_rows=st.sampled_from([0, 1, 5]),
+    table_gap=st.sampled_from([0, 1, 3, 16]),
+    page_pad=st.sampled_from([0, 8, 1, 16]),
+    spare_blocks=st.integers(1, 3),
+    weight=st.sampled_from(["plain", "transposed", "sliced"]),
+)
+
+
+@st.composite
+def forwards(
+    draw: st.DrawFn,
+    dtype: str = "bf16",
+    contents: tuple[str, ...] = ("exact",),
+    activations: tuple[str | None, ...] = (None,),
+    residuals: tuple[bool, ...] = (True, False),
+) -> Forward:
+    """A forward that the contract allows, in one dtype."""
+    geometry = draw(geometries(dtype))
+    drawn, holes = draw(requests(geometry))
+    return Forward(
+        geometry=geometry,
+        requests=drawn,
+        pads=draw(st.sampled_from([0, 1, 2, 5, 16])),
+        holes=holes,
+        activation=draw(st.sampled_from(activations)),
+        use_residual=draw(st.sampled_from(residuals)),
+        layout=draw(LAYOUTS),
+        contents=draw(st.sampled_from(contents)),
+        block_seed=draw(st.integers(0, 999)),
+        seed=draw(st.integers(0, 2**16)),
+    )
+
+
+@st.composite
+def metadata(draw: st.DrawFn) -> Metadata:
+    """A metadata call: a few requests, sometimes hundreds of them, with padding and slack."""
+    lengths = draw(st.lists(st.one_of(st.integers(0, 3), st.sampled_from([0, 1, 4, 255, 256, 257])), max_size=8))
+    repeat = draw(st.sampled_from([1, 2, 9, 65])) if sum(lengths) <= 64 else 1
+    return Metadata(
+        lengths=tuple(lengths),
+        repeat=repeat,
+        padding=draw(st.sampled_from([0, 1, 7, 256, None])),
+        slack=draw(st.sampled_from([0, 1, 300])),
+        extra=draw(st.sampled_from([0, 1, 40])),
+        seed=draw(st.integers(0, 2**16)),
+    )

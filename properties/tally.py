@@ -1,0 +1,125 @@
+"""The tally: per property, how many cases were judged and which edges they reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import wraps
+from typing import Any, TypeVar
+
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
+
+
+@dataclass
+class Count:
+    """What one property was judged on."""
+
+    judged: int = 0
+    violated: int = 0
+    edges: set[str] = field(default_factory=set)
+    reasons: set[str] = field(default_factory=set)  # why it was not judged
+    excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property of the catalogue: its group, its sentence, the operator it is about, the edges without which it says nothing."""
+
+    name: str
+    group: str
+    sentence: str
+    operator: str
+    needs: frozenset[str]
+    needs_hazards: bool
+
+    def excuse(self, ops: Any) -> str | None:
+        """Why the property cannot be judged with these operators on this engine, or None."""
+        if not ops.offers(self.operator):
+            return f"{ops.name} offers no {self.operator}"
+        if self.needs_hazards and not ops.engine.sees_hazards:
+            return f"the engine {ops.engine.name} does not observe hazards; judge with --engine ttir"
+        return None
+
+
+CATALOGUE: dict[str, Property] = {}
+COUNTS: dict[str, Count] = {}
+
+Invariant = TypeVar("Invariant", bound=Callable[..., None])
+
+
+def invariant(
+    group: str,
+    operator: str = "fused_sconv",
+    needs: frozenset[str] | set[str] = frozenset(),
+    edges: Any = None,
+    needs_hazards: bool = False,
+) -> Callable[[Invariant], Invariant]:
+    """Registers `name(ops, case)` in the catalogue and counts the cases that it judges.
+
+    needs: edges that some case must have reached for the property to hold rather than be vacuous.
+    edges: function from a case to the edges it reaches.
+    needs_hazards: whether only an engine that observes hazards can judge it.
+    """
+
+    def register(function: Invariant) -> Invariant:
+        name = f"{group}.{function.__name__}"
+        sentence = (function.__doc__ or "").strip().split("\n")[0]
+        entry = Property(name, group, sentence, operator, frozenset(needs), needs_hazards)
+        CATALOGUE[name] = entry
+
+        @wraps(function)
+        def judge(ops: Any, case: Any) -> None:
+            __tracebackhide__ = True
+            count = COUNTS.setdefault(name, Count())
+            if excuse := entry.excuse(ops):
+                count.reasons.add(excuse)
+                count.excused = True
+                raise NotJudged(excuse)
+            try:
+                with ops.judging(name, case):
+                    function(ops, case)
+            except Violation as violation:
+                COUNTS.setdefault(violation.property, Count()).violated += 1
+                raise
+            except NotJudged as reason:
+                count.reasons.add(str(reason))
+                raise
+            count.judged += 1
+            if edges is not None:
+                count.edges |= edges(case)
+
+        judge.entry = entry  # type: ignore[attr-defined]  # the tests read it back
+        return judge  # type: ignore[return-value]  # same signature, by construction
+
+    return register
+
+
+def verdict(name: str, count: Count) -> tuple[str, str]:
+    """The verdict on a property and its reason, from what was counted."""
+    if count.violated:
+        return VIOLATED, f"{count.judged} other cases held" if count.judged else ""
+    missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
+    if count.reasons:
+        return NOT_JUDGED, "; ".join(sorted(count.reasons))
+    if not count.judged:
+        return NOT_JUDGED, "no case was judged"
+    if missing:
+        return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
+    return HOLDS, ""
+
+
+def dump() -> dict[str, dict[str, Any]]:
+    """The counts as plain data, to travel from an xdist worker to its controller."""
+    plain = {name: asdict(count) for name, count in COUNTS.items()}
+    return {n: {k: sorted(v) if isinstance(v, set) else v for k, v in c.items()} for n, c in plain.items()}
+
+
+def merge(plain: dict[str, dict[str, Any]]) -> None:
+    """Adds another process's counts to this one's."""
+    for name, other in plain.items():
+        count = COUNTS.setdefault(name, Count())
+        count.judged += other["judged"]
+        count.violated += other["violated"]
+        count.excused |= other["excused"]
+        count.edges |= set(other["edges"])
+        count.reasons |= set(other["reasons"])

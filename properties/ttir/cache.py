@@ -1,0 +1,72 @@
+"""Parsed programs by specialisation: in memory, and on disk between processes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import tempfile
+from pathlib import Path
+
+from . import frontend
+from .parse import parse
+from .program import Program
+
+# raised whenever the parsed form changes, so that old files are not read
+FORMAT = 1
+
+_programs: dict[tuple, Program] = {}
+_compiled = 0
+
+
+def specialisations() -> int:
+    """Returns how many distinct specialisations this process has met."""
+    return len(_programs)
+
+
+def compiled() -> int:
+    """Returns how many of them Triton compiled here; the others came from the disk cache."""
+    return _compiled
+
+
+def program(bound: frontend.Bound) -> Program:
+    """Returns the parsed program of a bound launch, from memory, from disk or from Triton."""
+    found = _programs.get(bound.key)
+    if found is None:
+        found = _programs[bound.key] = _from_disk(bound)
+    return found
+
+
+def directory() -> Path:
+    """Returns the folder of the disk cache: TTIR_CACHE_DIR, else a folder of the user's cache."""
+    configured = os.environ.get("TTIR_CACHE_DIR")
+    if configured:
+        return Path(configured)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ttir-machine"
+
+
+def _from_disk(bound: frontend.Bound) -> Program:
+    global _compiled
+    key = repr((FORMAT, frontend.version(), frontend.TARGET, bound.key))
+    path = directory() / f"{hashlib.sha256(key.encode()).hexdigest()}.pickle"
+    try:
+        stored_key, stored = pickle.loads(path.read_bytes())
+        if stored_key == key:
+            return stored
+    except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ValueError):
+        pass  # absent, unreadable or from another version: compiled anew below
+    parsed = parse(bound.compile())
+    _compiled += 1
+    _write(path, pickle.dumps((key, parsed), protocol=pickle.HIGHEST_PROTOCOL))
+    return parsed
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Writes atomically, so that parallel workers never read half a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(data)
+        os.replace(file.name, path)
+    except OSError:
+        pass  # a read-only or full disk costs time, not correctness

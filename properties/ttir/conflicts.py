@@ -1,0 +1,174 @@
+"""Who wrote where: writer maps per extent of memory, judged over a whole launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .report import atomic_conflicts, duplicate_lanes, read_conflicts, rewritten
+from .scratch import Map, Tokens
+
+if TYPE_CHECKING:
+    from .memory import Buffer
+    from .program import Operation
+    from .run import Run
+
+
+@dataclass
+class Access:
+    """One vectorised access: which operation, when, by which programs and lanes."""
+
+    operation: Operation
+    buffer: Buffer
+    sequence: int
+    epoch: int
+    full: tuple[int, ...]
+    start: tuple[int, ...]
+    # which of the full tile's lanes took part; None means all
+    allowed: np.ndarray | None
+    first_token: int = 0
+    count: int = 0
+    offset: Any = None
+    # offsets of only the lanes that took part, one after another
+    is_flat: bool = False
+
+    def lanes(self, positions: np.ndarray) -> np.ndarray:
+        """Turns positions among the lanes that took part into positions in the full tile."""
+        if self.allowed is None:
+            return positions
+        return np.flatnonzero(self.allowed)[positions]
+
+    def programs(self) -> np.ndarray:
+        """Returns the linear program number (within the launch) of every lane that took part."""
+        axes = len(self.start)
+        numbers = np.zeros((1,) * axes, np.int64)
+        for axis in range(axes):
+            shape = [1] * axes
+            shape[axis] = -1
+            numbers = numbers * _SPREAD + (self.start[axis] + np.arange(self.full[axis])).reshape(shape)
+        numbers = numbers.reshape(numbers.shape + (1,) * (len(self.full) - axes))
+        wide = np.broadcast_to(numbers, self.full)
+        return wide.ravel() if self.allowed is None else wide[self.allowed]
+
+
+# program numbers of up to three axes are packed into one int64; no axis reaches 2^21 programs in one map
+_SPREAD = np.int64(1 << 21)
+
+
+class Extent:
+    """Overlapping storages of one launch: a writer map over their smallest items, and logged reads."""
+
+    def __init__(self, run: Run, address: int, end: int, unit: int) -> None:
+        self.run = run
+        self.address = address
+        self.unit = unit
+        self.units = (end - address) // unit
+        self.tokens: Tokens = run.tokens
+        self.map: Map | None = None
+        self.atomic_map: Map | None = None
+        self.writes: list[Access] = []
+        self.atomics: list[Access] = []
+        self.reads: list[Access] = []
+
+    def positions(self, buffer: Buffer, offset: np.ndarray) -> np.ndarray:
+        """Turns element offsets of a buffer into positions of the map, several when items are larger."""
+        scale = buffer.item // self.unit
+        shift = (buffer.address - self.address) // self.unit
+        where = offset if scale == 1 and shift == 0 else offset * scale + shift
+        if scale > 1:
+            where = (where[..., None] + np.arange(scale)).reshape(*where.shape[:-1], -1)
+        return where
+
+    def write(self, access: Access, offset: Any, stored: Any, view: Any) -> None:
+        """Notes a store, about to happen, of values to offsets; `view` is the memory as it is before."""
+        if self.map is None:
+            self.map = self.run.maps.take(self.units)
+        writers = self.map.array
+        scale = buffer_scale(access.buffer, self.unit)
+        where = self.positions(access.buffer, offset)
+        count = access.count = where.size
+        first = access.first_token = self.tokens.reserve(count)
+        tokens = np.arange(first, first + count, dtype=np.int32)
+        # the first store of a launch to a tensor finds only stale tokens
+        previous = writers.take(where) if self.writes else None
+        writers[where] = tokens
+        lost = writers.take(where) != tokens
+        access.offset, access.is_flat = offset, True
+        self.writes.append(access)
+        if np.count_nonzero(lost):
+            self._duplicates(access, where, lost, stored, scale)
+        if previous is not None:
+            again = previous >= self.tokens.base
+            if np.count_nonzero(again):
+                before = view.take(offset)
+                self._rewrites(access, np.flatnonzero(again), previous, stored, before, scale)
+        if not self.run.has_atomics:
+            access.offset = None
+
+    def _duplicates(self, access: Access, where: Any, lost: Any, stored: Any, scale: int) -> None:
+        losers = np.flatnonzero(lost)
+        winners = self.map.array[where[losers]] - access.first_token if self.map is not None else losers
+        duplicate_lanes(self.run, access, losers // scale, winners // scale, stored)
+
+    def _rewrites(
+        self, access: Access, lanes: Any, previous: Any, stored: Any, before: Any, scale: int
+    ) -> None:
+        number = self.owners(previous[lanes], self.writes)
+        rewritten(self.run, self, access, lanes // scale, number, previous[lanes], stored, before, scale)
+
+    def owners(self, tokens: np.ndarray, accesses: list[Access]) -> np.ndarray:
+        """Returns for each token the number of the access that reserved it."""
+        firsts = np.array([access.first_token for access in accesses], np.int64)
+        return np.searchsorted(firsts, tokens, side="right") - 1
+
+    def atomic(self, access: Access) -> None:
+        """Notes an atomic access; it conflicts only with plain accesses of other programs."""
+        if self.atomic_map is None:
+            self.atomic_map = self.run.maps.take(self.units)
+        where = self.positions(access.buffer, access.offset)
+        access.count = where.size
+        access.first_token = self.tokens.reserve(where.size)
+        tokens = np.arange(access.first_token, access.first_token + where.size, dtype=np.int32)
+        self.atomic_map.array[where] = tokens
+        self.atomics.append(access)
+
+    def finish(self) -> None:
+        """Judges logged accesses against the writes and atomics of the whole launch, and gives the maps back."""
+        if self.map is not None:
+            for access in self.reads:
+                self._judge(access, self.map.array, read_conflicts)
+        if self.atomic_map is not None:
+            for access in self.reads + self.writes:
+                self._judge(access, self.atomic_map.array, atomic_conflicts)
+        for used in (self.map, self.atomic_map):
+            if used is not None:
+                self.run.maps.give(used)
+        self.map = self.atomic_map = None
+
+    def _judge(self, access: Access, found: np.ndarray, report: Callable[..., None]) -> None:
+        scale = buffer_scale(access.buffer, self.unit)
+        if not access.is_flat:
+            offset, allowed = access.offset, access.allowed
+            if scale == 1:
+                # first the fast look, on unjoined shapes
+                hit = found.take(self.positions(access.buffer, offset), mode="clip") >= self.tokens.base
+                if allowed is not None:
+                    hit = hit & allowed
+                if not np.count_nonzero(hit):
+                    return
+            wide = np.broadcast_to(offset, access.full)
+            access.allowed = None if allowed is None else np.broadcast_to(allowed, access.full)
+            access.offset = wide.ravel() if access.allowed is None else wide[access.allowed]
+            access.is_flat = True
+        tokens = found.take(self.positions(access.buffer, access.offset))
+        places = np.flatnonzero(tokens >= self.tokens.base)
+        if len(places):
+            report(self.run, self, access, places // scale, tokens[places])
+
+
+def buffer_scale(buffer: Buffer, unit: int) -> int:
+    """Returns how many map positions one item of the buffer takes."""
+    return buffer.item // unit

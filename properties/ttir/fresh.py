@@ -1,0 +1,118 @@
+"""Memory that nothing has written yet: tensors made by torch.empty while the machine is active."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .hazard import Hazard
+from .scratch import DENSE_POSITIONS, MAP_NORESERVE
+
+EMPTY = {
+    torch.ops.aten.empty.memory_format,
+    torch.ops.aten.empty_like.default,
+    torch.ops.aten.empty_strided.default,
+    torch.ops.aten.new_empty.default,
+    torch.ops.aten.new_empty_strided.default,
+}
+# what hands memory to code that neither torch nor the machine sees
+ESCAPES = {torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__}
+
+
+class _Storage:
+    """One boolean per item of a storage, true once written."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.item = tensor.element_size()
+        self.bytes = tensor.untyped_storage().nbytes()
+        count = self.bytes // self.item
+        if count > DENSE_POSITIONS:
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+            self.written = np.frombuffer(mmap.mmap(-1, count, flags=flags), bool)
+        else:
+            self.written = np.zeros(count, bool)
+
+
+class Fresh(TorchDispatchMode):
+    """Knows the fresh storages; any other operation that writes to one makes it ordinary memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.storages: dict[int, _Storage] = {}
+        self.escapes = _Escapes(self)
+
+    def enter(self) -> None:
+        self.__enter__()
+        self.escapes.__enter__()
+
+    def exit(self) -> None:
+        self.escapes.__exit__(None, None, None)
+        self.__exit__(None, None, None)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if function in EMPTY:
+            if result.device.type == "cpu" and result.numel():
+                self.storages[result.untyped_storage().data_ptr()] = _Storage(result)
+        else:
+            self._settle(function, args, kwargs or {}, result)
+        return result
+
+    def _settle(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Forgets storages that were written, and those whose address a new tensor has taken."""
+        if not self.storages:
+            return
+        for position, argument in enumerate(function._schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                written = args[position] if position < len(args) else kwargs.get(argument.name)
+                for tensor in written if isinstance(written, (list, tuple)) else [written]:
+                    self.forget(tensor)
+        is_view = any(returned.alias_info is not None for returned in function._schema.returns)
+        if not is_view:
+            for tensor in result if isinstance(result, (list, tuple)) else [result]:
+                self.forget(tensor)
+
+    def forget(self, tensor: Any) -> None:
+        """Takes a tensor's storage for written."""
+        if isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu":
+            self.storages.pop(tensor.untyped_storage().data_ptr(), None)
+
+    def shadow(self, tensor: torch.Tensor) -> np.ndarray | None:
+        """Returns the written flags of a tensor's extent, or None if its memory counts as written."""
+        if not self.storages:
+            return None
+        storage = tensor.untyped_storage()
+        found = self.storages.get(storage.data_ptr())
+        if found is None or found.item != tensor.element_size() or found.bytes != storage.nbytes():
+            return None
+        return found.written[tensor.storage_offset() :]
+
+    def unwritten(self, tensor: torch.Tensor, kernel: str) -> Hazard | None:
+        """Returns a hazard that names the first element of a fresh tensor that nothing wrote."""
+        flags = self.shadow(tensor)
+        if flags is None:
+            return None
+        shaped = np.lib.stride_tricks.as_strided(flags, tuple(tensor.shape), tensor.stride())
+        missing = int(shaped.size - np.count_nonzero(shaped))
+        if not missing:
+            return None
+        first = tuple(int(place[0]) for place in np.nonzero(~shaped))
+        return Hazard("never written", kernel, "", 0, "", "output", first, count=missing)
+
+
+class _Escapes(TorchFunctionMode):
+    """Notices when a fresh tensor's memory is handed to code that writes unseen."""
+
+    def __init__(self, fresh: Fresh) -> None:
+        super().__init__()
+        self.fresh = fresh
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in ESCAPES and args:
+            self.fresh.forget(args[0])
+        return function(*args, **(kwargs or {}))

@@ -1,0 +1,139 @@
+"""Every touch of Triton's internals: a launch's arguments in, TTIR text out. Tried with 3.6.0, 3.7.0, 3.8.0, 3.9.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import triton
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget, Language
+from triton.compiler.compiler import ASTSource, make_backend
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction, create_function_from_signature
+
+# TTIR before the target-specific passes is the same for every NVIDIA target from 9.0 on; Hopper keeps descriptors
+TARGET = GPUTarget("cuda", 90, 32)
+# The machine checks device_assert always, as TRITON_DEBUG=1 would; overflow is judged by its own means
+FORCED_OPTIONS = {"debug": True, "sanitize_overflow": False}
+
+_backend: Any = None
+_binders: dict[int, tuple[Any, Callable]] = {}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A launch after Triton's own binder: arguments by name, the key of its specialisation, how to compile it."""
+
+    arguments: dict[str, Any]
+    leaves: tuple[tuple[str, Any], ...]
+    key: tuple
+    compile: Callable[[], str]
+
+
+def backend() -> Any:
+    """Returns the compiler backend, made once per process."""
+    global _backend
+    if _backend is None:
+        _backend = make_backend(TARGET)
+    return _backend
+
+
+def bind(function: JITFunction, args: tuple, kwargs: dict[str, Any]) -> Bound:
+    """Binds a launch's arguments as `JITFunction.run` does, defaults and options included."""
+    kwargs = {**kwargs, **FORCED_OPTIONS}
+    for hook in function.pre_run_hooks:
+        hook(*args, **kwargs)
+    entry = _binders.get(id(function))
+    if entry is None:
+        entry = (function, create_function_from_signature(function.signature, function.params, backend()))
+        _binders[id(function)] = entry
+    arguments, specialization, options = entry[1](*args, **kwargs)
+    leaves: list[tuple[str, Any]] = []
+    for name, value, (kind, _) in zip(arguments, arguments.values(), specialization, strict=True):
+        _flatten(name, value, kind, leaves)
+    kinds = tuple(_key(kind, extra) for kind, extra in specialization)
+    key = (
+        function.fn.__code__.co_filename,
+        function.cache_key,
+        kinds,
+        tuple(sorted((name, str(value)) for name, value in options.items())),
+    )
+    _check_globals(function)
+    return Bound(
+        arguments, tuple(leaves), key, lambda: _ttir(function, arguments, specialization, options, kwargs)
+    )
+
+
+def _key(kind: Any, extra: Any) -> Any:
+    """Drops what changes no TTIR: divisibility lives in argument attributes that no operation reads."""
+    if kind == "constexpr":
+        return ("constexpr", type(extra).__name__, str(getattr(extra, "cache_key", extra)))
+    if isinstance(kind, tuple):
+        return tuple(_key(inner, more) for inner, more in zip(kind, extra or [None] * len(kind), strict=True))
+    return kind
+
+
+def _flatten(name: str, value: Any, kind: Any, leaves: list[tuple[str, Any]]) -> None:
+    if kind == "constexpr":
+        return
+    if isinstance(kind, tuple):
+        for number, (inner, inner_kind) in enumerate(zip(value, kind, strict=True)):
+            _flatten(f"{name}[{number}]", inner, inner_kind, leaves)
+        return
+    leaves.append((name, value))
+
+
+def _check_globals(function: JITFunction) -> None:
+    for (name, _), (value, names) in function.used_global_vals.items():
+        if names.get(name) != value:
+            raise RuntimeError(
+                f"Global variable {name} has changed since kernel {function.__name__} was specialised, "
+                f"from {value} to {names.get(name)}"
+            )
+
+
+def _ttir(function: JITFunction, arguments: Any, specialization: Any, options: Any, kwargs: Any) -> str:
+    compiler = backend()
+    parsed, signature, constants, attributes = function._pack_args(
+        compiler, kwargs, arguments, specialization, options
+    )
+    source = ASTSource(function, signature, constants, attributes)
+    context = ir.context()
+    ir.load_dialects(context)
+    compiler.load_dialects(context)
+    module = source.make_ir(
+        TARGET, parsed, compiler.get_codegen_implementation(parsed), compiler.get_module_map(), context
+    )
+    stages: dict[str, Callable] = {}
+    compiler.add_stages(stages, parsed, Language.TRITON)
+    return str(stages["ttir"](module, {}))
+
+
+def version() -> str:
+    """Returns Triton's version, a part of every cache key."""
+    return triton.__version__
+
+
+class Interception:
+    """Replaces `JITFunction.run` (and the autotuner's timing) by a callback until `restore`."""
+
+    def __init__(self, launch: Callable[..., None]) -> None:
+        self.saved_run = JITFunction.run
+        self.saved_bench = Autotuner._bench
+
+        def run(function: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+            if not warmup:
+                launch(function, args, grid, kwargs)
+
+        def bench(tuner: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
+            # no timing without a device: all configurations are equal, so the first one is taken
+            return [0.0, 0.0, 0.0]
+
+        JITFunction.run = run  # type: ignore[method-assign]  # the documented way in: see docs/machine.md
+        Autotuner._bench = bench  # type: ignore[method-assign]  # see above
+
+    def restore(self) -> None:
+        JITFunction.run = self.saved_run  # type: ignore[method-assign]  # undoes the replacement
+        Autotuner._bench = self.saved_bench  # type: ignore[method-assign]  # undoes the replacement

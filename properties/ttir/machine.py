@@ -1,0 +1,230 @@
+"""The machine: takes over kernel launches, runs every program of the grid at once, keeps what it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import cache, frontend, operations  # noqa: F401  # operations fills the registry when imported
+from .binding import Plan, bind_kernel
+from .conflicts import Extent
+from .elements import SIGNED_RANGE, STORED, encode
+from .fresh import Fresh
+from .hazard import Hazard, Unsupported
+from .launching import chunks, grid_hazards, grid_of
+from .memory import Buffer
+from .pointers import Pointer
+from .program import Program, Type
+from .run import Frame, Run
+
+HAZARD_LIMIT = 1000
+_plans: dict[tuple[int, bool, bool, int], tuple[Program, Plan]] = {}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One recorded launch: what was launched, over which grid, with which arguments."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    scalars: dict[str, Any]
+    tensors: dict[str, Any]
+    function: Any = field(repr=False, default=None)
+    bound: Any = field(repr=False, default=None)
+
+
+class Machine:
+    """Runs Triton launches on CPU tensors while it is active, and collects hazards.
+
+    `checks` looks for hazards; `fma` contracts products and sums as the GPU's compiler does; a loop of
+    more than `loop_limit` rounds is stopped and reported; tensors in `read_only` must not be stored to.
+    """
+
+    def __init__(
+        self,
+        checks: bool = True,
+        fma: bool = True,
+        loop_limit: int = 1_000_000,
+        read_only: Sequence[Any] = (),
+    ) -> None:
+        self.checks = checks
+        self.fma = fma
+        self.loop_limit = loop_limit
+        self.read_only = {tensor.untyped_storage().data_ptr() for tensor in read_only}
+        self.hazards: list[Hazard] = []
+        self.dropped = 0
+        self.launches: list[Launch] = []
+        self.fresh = Fresh()
+        self._keys: set[tuple] = set()
+        self._interceptions: list[frontend.Interception] = []
+
+    @property
+    def specialisations(self) -> int:
+        """Returns how many distinct specialisations this machine has met."""
+        return len(self._keys)
+
+    def __enter__(self) -> Machine:
+        self._interceptions.append(frontend.Interception(self._launch))
+        if self.checks:
+            self.fresh.enter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.checks:
+            self.fresh.exit()
+        self._interceptions.pop().restore()
+
+    def unwritten(self, tensor: Any) -> Hazard | None:
+        """Returns a hazard if elements of a tensor made by torch.empty in this machine were never written."""
+        return self.fresh.unwritten(tensor, self.launches[-1].kernel if self.launches else "")
+
+    def replay(self, launches: Sequence[Launch] | None = None) -> None:
+        """Runs recorded launches again with the same scalars and addresses, as a CUDA graph does."""
+        for launch in list(self.launches if launches is None else launches):
+            self._run(launch.bound, launch.function.__name__, launch.grid)
+
+    def _launch(self, function: Any, args: tuple, grid: Any, kwargs: dict[str, Any]) -> None:
+        # our own questions to tensors need no watching
+        with torch._C.DisableTorchFunction():
+            self._bind_and_run(function, args, grid, kwargs)
+
+    def _bind_and_run(self, function: Any, args: tuple, grid: Any, kwargs: dict[str, Any]) -> None:
+        bound = frontend.bind(function, args, kwargs)
+        sizes = grid_of(grid, bound.arguments)
+        self._keys.add(bound.key)
+        is_tensor = {name: hasattr(value, "data_ptr") for name, value in bound.leaves}
+        self.launches.append(
+            Launch(
+                function.__name__,
+                sizes,
+                {name: value for name, value in bound.leaves if not is_tensor[name]},
+                {name: value for name, value in bound.leaves if is_tensor[name]},
+                function,
+                bound,
+            )
+        )
+        self._run(bound, function.__name__, sizes)
+
+    def _run(self, bound: frontend.Bound, kernel: str, grid: tuple[int, int, int]) -> None:
+        program = cache.program(bound)
+        run = Run(kernel, grid, self.loop_limit, self.checks)
+        if self.checks:
+            self._keep(grid_hazards(kernel, program.kernel.location, grid))
+        if min(grid) <= 0:
+            return
+        plan = self._plan(program, len(run.axes))
+        run.tokens.begin()
+        run.has_atomics = plan.has_atomics
+        values = self._arguments(plan, bound, run)
+        with np.errstate(all="ignore"):
+            for start, sizes in chunks(grid, run.axes, plan.lanes):
+                frame = Frame(
+                    run, start, sizes, plan.data.copy(), [None] * len(plan.data), plan.ranges.copy()
+                )
+                for slot, value, span in values:
+                    frame.data[slot], frame.ranges[slot] = value, span
+                for step in plan.steps:
+                    step(frame)
+            for extent in run.extents:
+                extent.finish()
+        self._keep(run.hazards())
+
+    def _plan(self, program: Program, axes: int) -> Plan:
+        key = (id(program), self.checks, self.fma, axes)
+        found = _plans.get(key)
+        if found is None:
+            # the program is kept beside its plan, so its id stays its own
+            found = _plans[key] = (program, bind_kernel(program, self.checks, self.fma, axes))
+        return found[1]
+
+    def _arguments(self, plan: Plan, bound: frontend.Bound, run: Run) -> list[tuple[int, Any, Any]]:
+        axes, function = len(run.axes), plan.function
+        if len(function.arguments) != len(bound.leaves):
+            raise Unsupported(
+                f"kernel {function.name} takes {len(function.arguments)} arguments in TTIR, "
+                f"but {len(bound.leaves)} were bound: {', '.join(name for name, _ in bound.leaves)}"
+            )
+        values: list[tuple[int, Any, Any]] = []
+        buffers: list[tuple[int, Buffer]] = []
+        for number, (slot, (name, value)) in enumerate(zip(function.arguments, bound.leaves, strict=True)):
+            type_ = function.types[slot]
+            if type_.is_pointer:
+                buffer = self._buffer(name, value)
+                buffers.append((number, buffer))
+                pointer = Pointer(buffer, (), 0, 0, axes)
+                values.append((slot, pointer, None))
+            else:
+                values.append((slot, *scalar(name, value, type_, axes)))
+        run.buffers = [buffer for _, buffer in buffers]
+        if self.checks:
+            _connect(run, buffers, plan.stores_to)
+        return values
+
+    def _buffer(self, name: str, value: Any) -> Buffer:
+        tensor = getattr(value, "base", value)  # triton's reinterpreted tensors carry theirs in `base`
+        if not hasattr(tensor, "untyped_storage"):
+            raise Unsupported(
+                f"argument {name} = {value!r} is not a tensor; pointers must come from CPU tensors"
+            )
+        if tensor.device.type != "cpu":
+            raise Unsupported(f"argument {name} is on {tensor.device}; the machine takes CPU tensors")
+        buffer = Buffer(name, tensor)
+        if self.checks:
+            buffer.shadow = self.fresh.shadow(tensor)
+            if self.read_only:
+                buffer.is_read_only = tensor.untyped_storage().data_ptr() in self.read_only
+        return buffer
+
+    def _keep(self, hazards: Sequence[Hazard]) -> None:
+        room = HAZARD_LIMIT - len(self.hazards)
+        self.hazards += hazards[:room]
+        self.dropped += max(0, len(hazards) - room)
+
+
+@lru_cache(maxsize=4096)
+def scalar(name: str, value: Any, type_: Type, axes: int) -> tuple[np.ndarray, tuple[int, int] | None]:
+    """Returns a scalar argument as an array of one item, and its range."""
+    shape = (1,) * axes
+    if type_.is_integer:
+        low, high = SIGNED_RANGE[type_.element]
+        number = int(value)
+        if number > high:
+            number -= 2 * (high + 1)  # unsigned arguments are carried as the same bits
+        if not low <= number <= high:
+            raise ValueError(f"argument {name} = {value} does not fit {type_.element}")
+        return np.full(shape, number, STORED[type_.element]), (number, number)
+    return encode(np.full(shape, float(value), np.float64), type_.element), None
+
+
+def _connect(run: Run, buffers: list[tuple[int, Buffer]], stored: frozenset[int] | None) -> None:
+    """Gives every buffer whose storage this launch may write a log shared with what overlaps it."""
+    spans = []
+    for number, buffer in buffers:
+        if buffer.extent:
+            end = buffer.address + buffer.extent * buffer.item
+            spans.append((buffer.address, end, number, buffer))
+    spans.sort(key=lambda span: span[0])
+    groups: list[list[Any]] = []
+    reach = 0
+    for span in spans:
+        if groups and span[0] < reach:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+        reach = max(reach, span[1]) if len(groups[-1]) > 1 else span[1]
+    for group in groups:
+        if stored is not None and not any(number in stored for _, _, number, _ in group):
+            continue
+        unit = min(buffer.item for _, _, _, buffer in group)
+        extent = Extent(run, group[0][0], max(end for _, end, _, _ in group), unit)
+        run.extents.append(extent)
+        for _, _, _, buffer in group:
+            buffer.log = extent

@@ -1,0 +1,118 @@
+"""The plain candidate with one fault each: what is wrong, which class of bug it is, who should catch it.
+
+A class is a number of the field notes' "Classes of real bugs in this family", or None for a breach of the
+contract that is in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+from tests.meta.candidates import faults_fused as fused
+from tests.meta.candidates import faults_metadata as metadata
+from tests.meta.candidates.plain import Plain
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One small change to the plain candidate, and the group of properties that should notice it."""
+
+    name: str
+    bug_class: int | None
+    group: str
+    change: Callable[[], Plain]
+    summary: str
+
+
+FAULTS = {
+    fault.name: fault
+    for fault in (
+        Fault("block_size_is_W", 1, "values", fused.BlockSizeIsW,
+              "blocks are taken to hold W tokens"),
+        Fault("window_lost", 2, "values", fused.WindowLost,
+              "taps from the cache read 0"),
+        Fault("store_in_read_block", 3, "cache", fused.StoreInReadBlock,
+              "a chunk shorter than W-1 is stored through the block it reads from"),
+        Fault("pads_in_slot_0", 5, "cache", fused.PadsInSlotZero,
+              "rows with a negative slot are stored to slot 0"),
+        Fault("only_minus_one_is_pad", 5, "cache", fused.OnlyMinusOneIsPad,
+              "a negative slot other than -1 is stored"),
+        Fault("pad_output_unset", 5, "values", fused.PadOutputUnset,
+              "rows with a negative slot come out as whatever memory held"),
+        Fault("pads_have_taps", 8, "values", fused.PadsHaveTaps,
+              "rows with a negative slot take taps from x"),
+        Fault("pad_is_no_tap", 5, "values", fused.PadIsNoTap,
+              "rows with a negative slot are no tap of later rows"),
+        Fault("masked_by_product", 9, "cache", fused.MaskedByProduct,
+              "masked values are multiplied by 0"),
+        Fault("taps_reversed", 13, "values", fused.TapsReversed,
+              "the weights are taken newest-first"),
+        Fault("stores_activated", 14, "cache", fused.StoresActivated,
+              "the activated sum is stored, not the input"),
+        Fault("stores_output", 14, "cache", fused.StoresOutput,
+              "the output is stored, not the input"),
+        Fault("contiguous_pages", 17, "cache", fused.ContiguousPages,
+              "pages are taken to follow one another without a gap"),
+        Fault("contiguous_table", 17, "values", fused.ContiguousTable,
+              "the block table's row stride is taken to be its width"),
+        Fault("truncates", 18, "values", fused.Truncates,
+              "fp32 is cut, not rounded to nearest even"),
+        Fault("rounds_twice", None, "values", fused.RoundsTwice,
+              "the sum is rounded before the residual"),
+        Fault("residual_dropped", None, "values", fused.ResidualDropped,
+              "the residual is not added"),
+        Fault("activation_dropped", None, "values", fused.ActivationDropped,
+              "the activation is not applied"),
+        Fault("off_s_ignored_on_read", None, "values", fused.OffsetIgnoredOnRead,
+              "the cache is read from channel 0 of its rows"),
+        Fault("off_s_ignored_on_write", None, "cache", fused.OffsetIgnoredOnWrite,
+              "the cache is written from channel 0 of its rows"),
+        Fault("first_row_from_cache", 11, "values", fused.FirstRowFromCache,
+              "the comparison with query_start is off by one"),
+        Fault("taps_before_start", None, "values", fused.TapsBeforeStart,
+              "taps before position 0 repeat position 0"),
+        Fault("scaled_weights", None, "values", fused.ScaledWeights,
+              "weights are 0.1 % too large"),
+        Fault("writes_x", None, "cache", fused.WritesX,
+              "x is left changed"),
+        Fault("returns_x", None, "cache", fused.ReturnsX,
+              "the result is written over x and x returned"),
+        Fault("search_one_step_short", 16, "metadata", metadata.ShortSearch,
+              "the bisection stops one step early"),
+        Fault("empty_requests_own", 16, "metadata", metadata.EmptyRequestsOwn,
+              "a request without rows owns its successor's rows"),
+        Fault("stale_tail", 6, "metadata", metadata.StaleTail,
+              "padded rows keep what the buffers held"),
+        Fault("one_row_beyond", None, "metadata", metadata.OneRowBeyond,
+              "the row after the padded ones is cleared too"),
+        Fault("guard_turned_round", 15, "metadata", metadata.GuardTurnedRound,
+              "larger buffers are refused, smaller ones accepted"),
+    )
+}  # fmt: skip  # two lines a fault read as a table
+
+
+def faulty(name: str) -> SimpleNamespace:
+    """Returns a candidate's two operators with the named fault."""
+    if name not in FAULTS:
+        raise ValueError(f"fault is {name!r}, but must be one of {', '.join(FAULTS)}")
+    operators = FAULTS[name].change()
+    return SimpleNamespace(
+        __name__=name,
+        fused_sconv=operators.fused_sconv,
+        sconv_seq_metadata=operators.sconv_seq_metadata,
+    )
+
+
+def write_faulty(name: str, folder: Path) -> Path:
+    """Writes a candidate file with the named fault, to be judged by its path, and returns that."""
+    path = folder / f"{name}.py"
+    path.write_text(
+        f'"""The plain candidate with one fault: {FAULTS[name].summary}."""\n\n'
+        "from tests.meta.candidates.faults import faulty\n\n"
+        f"fused_sconv = faulty({name!r}).fused_sconv\n"
+        f"sconv_seq_metadata = faulty({name!r}).sconv_seq_metadata\n"
+    )
+    return path

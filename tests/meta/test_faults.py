@@ -1,0 +1,90 @@
+"""A candidate in plain torch holds everywhere; each copy of it with one fault is caught, by the property that should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache as remembered
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from properties import strategies
+from properties.candidate import Candidate
+from properties.contract import ACTIVATIONS, OPERATORS
+from properties.engines.base import Engine, Ops
+from properties.invariants import cache, metadata, values
+from properties.verdict import Violation
+from tests.meta.candidates import plain
+from tests.meta.candidates.faults import FAULTS, Fault, faulty
+
+DTYPE = "bf16"  # the dtype of the models; its rounding shows faults that fp32 hides
+NUMBERS = strategies.forwards(DTYPE, activations=ACTIVATIONS)
+PROPERTIES: dict[Callable[..., None], Any] = {
+    values.dense_bound: strategies.forwards(DTYPE, ("normal", "wide", "cancel"), ACTIVATIONS),
+    values.dense_exact: strategies.forwards(DTYPE),
+    values.one_hot_taps: strategies.forwards(DTYPE, ("codes",), residuals=(False,)),
+    cache.stores_inputs: NUMBERS,
+    cache.write_frame: NUMBERS,
+    cache.read_frame: NUMBERS,
+    cache.table_frame: NUMBERS,
+    metadata.searchsorted: strategies.metadata(),
+    metadata.refuses: strategies.metadata(),
+}
+JUDGING = settings(
+    max_examples=60, database=None, deadline=None, derandomize=True,
+    suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+)  # fmt: skip  # the same cases each time: a test of the judge must not turn on luck
+
+
+def bound(name: str, module: Any) -> Ops:
+    """A module's operators on the host."""
+    operators = {operator: getattr(module, operator) for operator in OPERATORS}
+    return Engine().bind(Candidate(name, Path(name), "none", operators))
+
+
+def judge(ops: Ops, invariant: Callable[..., None]) -> Violation | None:
+    """The shrunk violation of one property, or None."""
+
+    @JUDGING
+    @given(PROPERTIES[invariant])
+    def every(case: Any) -> None:
+        invariant(ops, case)
+
+    try:
+        every()
+    except Violation as violation:
+        return violation
+    return None
+
+
+@pytest.fixture(autouse=True)
+def own_counts(monkeypatch):
+    """Keeps what faults violate out of the run's own verdicts."""
+    monkeypatch.setattr("properties.tally.COUNTS", {})
+
+
+@pytest.mark.parametrize("invariant", PROPERTIES, ids=lambda invariant: invariant.entry.name)
+def test_the_plain_candidate_holds(invariant):
+    """Accuses a correct candidate of nothing."""
+    assert judge(bound("plain", plain), invariant) is None
+
+
+@remembered
+def properties_of(group: str) -> list[Callable[..., None]]:
+    """The invariants of a group."""
+    return [invariant for invariant in PROPERTIES if invariant.entry.group == group]
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+def test_each_fault_is_caught(fault: Fault):
+    """Finds a violation in the group that the fault belongs to, in a small case."""
+    ops = bound(fault.name, faulty(fault.name))
+    found = [violation for invariant in properties_of(fault.group) if (violation := judge(ops, invariant))]
+    assert found, f"{fault.name} ({fault.summary}) was not caught by {fault.group}"
+    assert {violation.property.split(".")[0] for violation in found} == {fault.group}
+    if fault.group != "metadata":
+        smallest = min(found, key=lambda violation: violation.case.T)
+        assert len(smallest.case.requests) <= 2
+        assert smallest.case.T <= smallest.case.geometry.W + 2

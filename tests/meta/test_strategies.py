@@ -1,0 +1,95 @@
+"""Strategies shrink to the smallest case and reach every edge."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+
+from properties import cases, strategies
+from properties.cases import Forward, Geometry, Layout, Metadata, Request
+from properties.invariants import cache, hazards, metadata, values
+
+SMALLEST_GEOMETRY = Geometry(H=1, ws=1, N=1, W=2, off_s=0, D=1, dtype="bf16")
+SEARCH = settings(max_examples=3000, database=None, suppress_health_check=list(HealthCheck), deadline=None)
+
+
+def smallest(strategy, condition=lambda _: True):
+    """What Hypothesis shrinks to."""
+    return find(strategy, condition, settings=SEARCH)
+
+
+def test_smallest_values():
+    """Names the smallest value of every strategy."""
+    assert smallest(strategies.geometries("bf16")) == SMALLEST_GEOMETRY
+    assert smallest(strategies.starts(SMALLEST_GEOMETRY)) == 0
+    assert smallest(strategies.lengths(SMALLEST_GEOMETRY)) == 1
+    assert smallest(strategies.requests(SMALLEST_GEOMETRY)) == ((Request(0, 1),), ())
+    assert smallest(strategies.LAYOUTS) == Layout()
+    assert smallest(strategies.forwards("bf16")) == Forward(geometry=SMALLEST_GEOMETRY)
+    assert smallest(strategies.metadata()) == Metadata(lengths=(), padding=0)
+
+
+def test_a_cached_tap_shrinks_to_one_decode_row():
+    """Shrinks a forward that reads the cache to one request with one cached token and one row."""
+    found = smallest(strategies.forwards("bf16"), lambda case: "cached tap" in cases.edges(case))
+    assert found == Forward(geometry=SMALLEST_GEOMETRY, requests=(Request(1, 1),))
+
+
+def shares(strategy, edges, count=400):
+    """How often each edge is reached in `count` drawn cases."""
+    reached: Counter[str] = Counter()
+
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def draw(case):
+        reached["cases"] += 1
+        reached.update(edges(case))
+
+    draw()
+    return {edge: hits / reached["cases"] for edge, hits in reached.items()}
+
+
+def test_forwards_reach_every_edge():
+    """Reaches each edge in at least one of a hundred forwards; 400 draws leave room for chance."""
+    reached = shares(strategies.forwards("bf16", activations=(None, "silu")), cases.edges)
+    every = shares(strategies.forwards("fp32", activations=("silu",)), cases.edges)
+    names = set(reached) | set(every)
+    wanted = {
+        "empty request", "stored row", "cached tap", "window over two blocks", "tap of this forward",
+        "tap before position 0", "start inside a block", "rows over three blocks", "decode", "deep position",
+        "shared prefix read", "two requests", "no request rows", "no rows", "pad tail",
+        "negative slot inside a request", "N differs from W", "gap in D", "offset stream", "one tap", "padded page",
+        "wider table", "strided table", "unused table rows", "permuted blocks", "activation", "no residual",
+        "weight view", "full-size channels",
+    }  # fmt: skip  # a list of words reads better in rows
+    assert names - {"cases"} == wanted
+    assert {edge: share for edge, share in reached.items() if share < 0.01} == {}
+
+
+def test_metadata_reaches_every_edge():
+    """Reaches each edge of the metadata calls in at least one of a hundred."""
+    reached = shares(strategies.metadata(), cases.metadata_edges)
+    assert set(reached) - {"cases"} == metadata.NEEDS | {"no requests"}
+    assert {edge: share for edge, share in reached.items() if share < 0.01} == {}
+
+
+@pytest.mark.parametrize(
+    "invariant",
+    [values.dense_bound, values.dense_exact, values.one_hot_taps, cache.stores_inputs, cache.write_frame,
+     cache.read_frame, cache.table_frame, hazards.fused_sconv],
+    ids=lambda invariant: invariant.entry.name,
+)  # fmt: skip  # as above
+def test_what_a_property_needs_is_common(invariant):
+    """Draws what a property must have reached in at least one of twelve cases, so that 100 cases miss it once in 6,000 runs."""
+    reached = shares(strategies.forwards("bf16", activations=(None, "silu")), cases.edges)
+    assert {
+        edge: reached.get(edge, 0) for edge in invariant.entry.needs if reached.get(edge, 0) < 1 / 12
+    } == {}

@@ -1,0 +1,105 @@
+"""Verdicts and their words: a violation's text, the three verdicts, and that vacuous is not a pass."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from properties import tally
+from properties.cases import Forward, Geometry, Request
+from properties.invariants import values
+from properties.tally import Count, verdict
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
+from reference.dense import dense_conv
+
+GEOMETRY = Geometry(H=1, ws=3, N=4, W=4, off_s=0, D=3, dtype="bf16")
+CASE = Forward(GEOMETRY, (Request(0, 2), Request(4, 1)), use_residual=False)
+
+
+class Loose:
+    """Operators that skip the cache: every tap before the forward is 0."""
+
+    name, device = "loose.py", "cpu"
+
+    class engine:  # noqa: N801  # stands for an Engine
+        name, sees_hazards = "ttir", False
+
+    def offers(self, operator):
+        """Offers the convolution only."""
+        return operator == "fused_sconv"
+
+    def judging(self, name, case):
+        """Watches nothing."""
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+    def fused_sconv(self, x, weight, query_start, slot_mapping, **rest):
+        """Convolves each request's new rows alone."""
+        out = torch.empty_like(x)
+        for first in set(query_start.tolist()):
+            rows = query_start == first
+            out[rows] = dense_conv(x[rows], weight, None, False).to(x.dtype)
+        return out
+
+
+def test_the_words_of_a_violation():
+    """Reads as the style page asks: what differs, let, then, but, the case."""
+    with pytest.raises(Violation) as caught:
+        values.dense_exact.__wrapped__(Loose(), CASE)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("Violation: out[request 1, position 4, channel 0] = ")
+    assert lines[0].endswith("   [values.dense_exact]")
+    assert ", but should be " in lines[0]
+    assert lines[2:5] == [
+        "Let:   request 1 has 4 tokens in the cache and 1 new token (blocks 1, 2), N = 4, W = 4",
+        "Then:  position 4: tap 0 is block 1 offset 1, tap 1 is block 1 offset 2, "
+        "tap 2 is block 1 offset 3, tap 3 is x[2]",
+        "But:   3 of 9 elements differ, all of request 1 in row 2",
+    ]
+    assert lines[-1] == f"Failing case: {CASE!r}"
+
+
+def test_a_case_pastes_back():
+    """Evaluates a case's repr to the case."""
+    assert eval(repr(CASE)) == CASE
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"),
+    [
+        (Count(judged=3, edges=set(values.NEEDS)), (HOLDS, "")),
+        (Count(judged=3, violated=1, edges=set(values.NEEDS)), (VIOLATED, "3 other cases held")),
+        (Count(violated=1), (VIOLATED, "")),
+        (Count(), (NOT_JUDGED, "no case was judged")),
+        (Count(judged=3, edges=values.NEEDS - {"cached tap"}), (NOT_JUDGED, "no case reached: cached tap")),
+        (Count(judged=3, edges=set(values.NEEDS), reasons={"why"}), (NOT_JUDGED, "why")),
+    ],
+)
+def test_the_three_verdicts(count, wanted):
+    """Never takes a property for held whose cases did not reach what it is about."""
+    assert verdict("values.dense_bound", count) == wanted
+
+
+def test_counts_add_up(monkeypatch):
+    """Adds what workers report."""
+    monkeypatch.setattr(tally, "COUNTS", {})
+    one = {"judged": 2, "violated": 0, "edges": ["a"], "reasons": [], "excused": False}
+    tally.merge({"g.p": one})
+    tally.merge({"g.p": {**one, "violated": 1, "edges": ["b"], "reasons": ["r"], "excused": True}})
+    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, True)}
+    assert tally.dump() == {
+        "g.p": {"judged": 4, "violated": 1, "edges": ["a", "b"], "reasons": ["r"], "excused": True}
+    }
+
+
+def test_what_is_not_offered_is_not_judged(monkeypatch):
+    """Says which operator is missing, and which engine would observe hazards."""
+    monkeypatch.setattr(tally, "COUNTS", {})
+    from properties.invariants import hazards, metadata
+
+    with pytest.raises(NotJudged, match="loose.py offers no sconv_seq_metadata"):
+        metadata.searchsorted(Loose(), None)
+    with pytest.raises(NotJudged, match="does not observe hazards; judge with --engine ttir"):
+        hazards.fused_sconv(Loose(), CASE)
+    assert all(count.excused for count in tally.COUNTS.values())

@@ -1,0 +1,21 @@
+"""Hazards: what no comparison of values can see."""
+
+from __future__ import annotations
+
+import pytest
+
+from properties.contract import ACTIVATIONS
+from properties.invariants import hazards
+from properties.strategies import forwards, metadata
+
+pytestmark = pytest.mark.hazards
+
+
+def test_fused_sconv(judged, dtype):
+    """Watches every access of the convolution."""
+    judged(hazards.fused_sconv, forwards(dtype, activations=ACTIVATIONS))
+
+
+def test_sconv_seq_metadata(judged):
+    """Watches every access of the metadata kernel."""
+    judged(hazards.sconv_seq_metadata, metadata())

@@ -1,0 +1,20 @@
+"""Metadata: owners and first rows, as the plain construction gives them."""
+
+from __future__ import annotations
+
+import pytest
+
+from properties.invariants import metadata
+from properties.strategies import metadata as calls
+
+pytestmark = pytest.mark.metadata
+
+
+def test_searchsorted(judged):
+    """Compares both buffers, padding and slack included."""
+    judged(metadata.searchsorted, calls())
+
+
+def test_refuses(judged):
+    """Tries the three calls that must raise ValueError, and the tightest that must not."""
+    judged(metadata.refuses, calls())

@@ -1,0 +1,26 @@
+"""Values: every row is what the dense reference says."""
+
+from __future__ import annotations
+
+import pytest
+
+from properties.contract import ACTIVATIONS
+from properties.invariants import values
+from properties.strategies import forwards
+
+pytestmark = pytest.mark.values
+
+
+def test_dense_bound(judged, dtype):
+    """Holds every row to a bound derived per element."""
+    judged(values.dense_bound, forwards(dtype, ("normal", "wide", "cancel"), ACTIVATIONS))
+
+
+def test_dense_exact(judged, dtype):
+    """Holds sums that are exact in fp32 to the last bit."""
+    judged(values.dense_exact, forwards(dtype))
+
+
+def test_one_hot_taps(judged, dtype):
+    """Reads off the output which input each tap was."""
+    judged(values.one_hot_taps, forwards(dtype, ("codes",), residuals=(False,)))
