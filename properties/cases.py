@@ -27,7 +27,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Request:
-    """`length` new rows of a request that has `start` tokens already; `fork` names the earlier request whose full blocks it shares."""
+    """`length` new rows of a request with `start` tokens; it shares whole blocks with the earlier request `fork`."""
 
     start: int = 0
     length: int = 1
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Layout:
-    """How tensors lie in memory: unused table columns and rows, table row stride, page padding, strides of the weight."""
+    """How tensors lie in memory: unused table columns and rows, row stride, page padding, strides of the weight."""
 
     table_columns: int = 0  # columns beyond the longest request
     table_rows: int = 0  # rows beyond the last request
@@ -87,7 +87,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Metadata:
-    """One call of `sconv_seq_metadata`: `lengths`, `repeat` times over, then padding; the rest is slack that must stay as it is."""
+    """One call of `sconv_seq_metadata`: `lengths`, `repeat` times over, then padding, then slack to stay untouched."""
 
     lengths: tuple[int, ...] = (1,)
     repeat: int = 1
@@ -156,6 +156,7 @@ def _batch_edges(case: Forward) -> set[str]:
         "two requests": busy >= 2,
         "no request rows": case.rows == 0,
         "no rows": case.T == 0,
+        "far page": layout.page_pad >= 2**30,
         "pad tail": case.pads > 0,
         "negative slot inside a request": any(row < case.rows for row in case.holes),
         "N differs from W": geometry.N != geometry.W,

@@ -42,6 +42,7 @@ def codes(first: int, count: int, dtype: str) -> torch.Tensor:
 def inputs(kind: str, generator: np.random.Generator, rows: int, C: int, dtype: str) -> torch.Tensor:
     """Conv inputs `[rows, C]` of a kind; `codes` are made by the caller, who knows the positions."""
     shape = (rows, C)
+    values: np.ndarray
     if kind == "exact":
         values = generator.integers(-127, 128, shape).astype(np.float32)
     elif kind == "normal":
@@ -51,7 +52,7 @@ def inputs(kind: str, generator: np.random.Generator, rows: int, C: int, dtype: 
         mantissa = generator.standard_normal(shape, np.float32)
         values = np.ldexp(mantissa, generator.integers(-reach, reach // 2 + 1, shape).astype(np.int32))
     elif kind == "cancel":
-        level = generator.standard_normal((1, C), np.float32) * 16
+        level = generator.standard_normal((1, C), np.float32) * np.float32(16)
         values = level + generator.standard_normal(shape, np.float32) * np.float32(2**-6)
     else:
         raise ValueError(f"contents={kind!r} is not one of exact, normal, wide, cancel")

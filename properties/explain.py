@@ -34,7 +34,8 @@ def let(batch: Batch, row: int) -> str:
     geometry, index = case.geometry, owner(case, row)
     sizes = f"N = {geometry.N}, W = {geometry.W}"
     if index is None:
-        return f"row {row} is padding (slot {int(batch.slots[row])}) behind {plural(case.rows, 'row')} of requests, {sizes}"
+        slot = int(batch.slots[row])
+        return f"row {row} is padding (slot {slot}) behind {plural(case.rows, 'row')} of requests, {sizes}"
     request = case.requests[index]
     blocks = ", ".join(str(block) for block in batch.placement.blocks[index].values())
     stored = f" (blocks {blocks})" if blocks else ""

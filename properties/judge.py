@@ -49,11 +49,10 @@ class Judge:
         tally.merge(travelled.get("counts", {}))  # type: ignore[arg-type]  # what dump() made
         self.specialisations += int(str(travelled.get("specialisations", 0)))
 
-    def unfinished(self) -> bool:
-        """Whether a property that was tried ended not judged for a reason other than what was not asked for."""
-        return any(
-            tally.verdict(name, count)[0] == NOT_JUDGED and not count.excused for name, count in tally.COUNTS.items()
-        )
+    def failed(self) -> bool:
+        """Whether a property was violated, or left unjudged for a reason other than what is not offered."""
+        verdicts = [(tally.verdict(name, count)[0], count) for name, count in tally.COUNTS.items()]
+        return any(what == VIOLATED or (what == NOT_JUDGED and not count.excused) for what, count in verdicts)
 
     def summary(self) -> list[str]:
         """One line per property, then how many specialisations were compiled."""
@@ -63,6 +62,8 @@ class Judge:
             what, reason = tally.verdict(name, count)
             cases = f"{count.judged:>7,} cases" if count.judged or what != NOT_JUDGED else " " * 13
             lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
+            if count.example:
+                lines += [f"           {line}" for line in count.example.splitlines() if line]
         if not lines:
             return []
         tallied = [tally.verdict(name, count)[0] for name, count in tally.COUNTS.items()]

@@ -32,7 +32,7 @@ def needed_blocks(start: int, length: int, W: int, N: int) -> range:
 
 
 def place(case: Forward) -> Placement:
-    """Gives every needed block a physical one; forks share whole blocks below both starts where the parent holds them."""
+    """Gives every needed block a physical one; a fork shares its parent's whole blocks below both starts."""
     N, W = case.geometry.N, case.geometry.W
     tables: list[dict[int, int]] = []
     handed_out = 0

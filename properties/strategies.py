@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from hypothesis import strategies as st
@@ -65,10 +66,8 @@ def lengths(geometry: Geometry) -> st.SearchStrategy[int]:
 
 
 @st.composite
-def requests(
-    draw: st.DrawFn, geometry: Geometry, most: int = 8
-) -> tuple[tuple[Request, ...], tuple[int, ...]]:
-    """Up to `most` requests within the row budget, some forking from an earlier one; and the rows among them without a slot.
+def requests(draw: st.DrawFn, geometry: Geometry, most: int = 8) -> tuple[tuple[Request, ...], tuple[int, ...]]:
+    """Up to `most` requests within the row budget, some forks of an earlier one; and their rows without a slot.
 
     A row without a slot is drawn with its request, so that dropping another request leaves it in place.
     """
@@ -118,6 +117,22 @@ def forwards(
         use_residual=draw(st.sampled_from(residuals)),
         layout=draw(LAYOUTS),
         contents=draw(st.sampled_from(contents)),
+        block_seed=draw(st.integers(0, 999)),
+        seed=draw(st.integers(0, 2**16)),
+    )
+
+
+@st.composite
+def far_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
+    """A forward of a few small requests whose blocks lie beyond 2^31 elements, for their pages are far apart."""
+    geometry = draw(geometries(dtype, largest=64))
+    drawn, _ = draw(requests(geometry, most=2))
+    short = tuple(replace(request, length=min(request.length, 2)) for request in drawn)
+    return Forward(
+        geometry=geometry,
+        requests=short,
+        layout=Layout(page_pad=2**30 + draw(st.sampled_from([0, 1, 16])), spare_blocks=3),
+        use_residual=draw(st.booleans()),
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),
     )

@@ -18,12 +18,13 @@ class Count:
     violated: int = 0
     edges: set[str] = field(default_factory=set)
     reasons: set[str] = field(default_factory=set)  # why it was not judged
+    example: str = ""  # the shortest violation seen while another property was judged
     excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
 
 
 @dataclass(frozen=True)
 class Property:
-    """A property of the catalogue: its group, its sentence, the operator it is about, the edges without which it says nothing."""
+    """A property of the catalogue: group, sentence, operator, and the edges without which it says nothing."""
 
     name: str
     group: str
@@ -79,7 +80,7 @@ def invariant(
                 with ops.judging(name, case):
                     function(ops, case)
             except Violation as violation:
-                COUNTS.setdefault(violation.property, Count()).violated += 1
+                COUNTS.setdefault(violation.property_name, Count()).violated += 1
                 raise
             except NotJudged as reason:
                 count.reasons.add(str(reason))
@@ -92,6 +93,15 @@ def invariant(
         return judge  # type: ignore[return-value]  # same signature, by construction
 
     return register
+
+
+def note(violation: Violation) -> None:
+    """Counts a violation that was seen while another property was judged, and keeps the shortest."""
+    count = COUNTS.setdefault(violation.property_name, Count())
+    count.violated += 1
+    words = str(violation)
+    if not count.example or len(words) < len(count.example):
+        count.example = words
 
 
 def verdict(name: str, count: Count) -> tuple[str, str]:
@@ -121,5 +131,6 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count.judged += other["judged"]
         count.violated += other["violated"]
         count.excused |= other["excused"]
+        count.example = min((count.example, other["example"]), key=lambda words: (not words, len(words)))
         count.edges |= set(other["edges"])
         count.reasons |= set(other["reasons"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,13 +23,24 @@ class Guarded:
 
     name: str
     view: torch.Tensor
-    memory: torch.Tensor  # the whole allocation, flat
+    memory: torch.Tensor  # the whole allocation, flat; the view itself where that is sparse
     before: torch.Tensor  # its contents when the case was built
 
     @property
     def changed(self) -> torch.Tensor:
         """Indices into `memory` of elements whose bits differ from `before`."""
         return (contents.bits(self.memory) != contents.bits(self.before)).nonzero().flatten()
+
+
+FAR_PAGE = 2**30  # elements of page padding from which the cache is sparse: only its pages are filled and compared
+
+
+def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
+    if device.type != "cpu":
+        return torch.empty(extent, dtype=dtype, device=device)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, unnamed before Python 3.13
+    return torch.frombuffer(mmap.mmap(-1, extent * dtype.itemsize, flags=flags), dtype=dtype)
 
 
 def guard(name: str, extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -66,7 +78,11 @@ class Batch:
 
 
 def _owned(
-    name: str, values: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], around: torch.Tensor | None
+    name: str,
+    values: torch.Tensor,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    around: torch.Tensor | None,
 ) -> Guarded:
     """Lays `values` out with `strides` between red zones; gaps between elements hold `around` or canary."""
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if values.numel() else 0
@@ -106,10 +122,10 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     for name, values in tensors.items():
         shape = tuple(values.shape)
         guarded[name] = _owned(name, values, shape, _strides(case, name, shape), None)
-    guarded["cache"] = _cache(case, placement, inputs, outside)
     target = torch.device(device)
-    if target.type != "cpu":
-        guarded = {name: _moved(one, target) for name, one in guarded.items()}
+    guarded = {name: _moved(one, target) for name, one in guarded.items()}
+    near = _cache(case, placement, inputs, outside)
+    guarded["cache"] = _spread(near, case, target) if case.layout.page_pad >= FAR_PAGE else _moved(near, target)
     batch = Batch(case, placement, guarded, inputs, target)
     batch.arguments = {
         **{name: one.view for name, one in guarded.items()},
@@ -122,7 +138,19 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     return batch
 
 
+def _spread(near: Guarded, case: Forward, device: torch.device) -> Guarded:
+    """The cache with its pages as far apart as the case says, in sparse memory."""
+    tight = near.view.stride()
+    page = tight[0] + case.layout.page_pad
+    memory = sparse(len(near.view) * page, near.view.dtype, device)
+    view = memory.as_strided(near.view.shape, (page, *tight[1:]))
+    view.copy_(near.view)
+    return Guarded(near.name, view, view, view.clone())
+
+
 def _moved(one: Guarded, device: torch.device) -> Guarded:
+    if device.type == "cpu":
+        return one
     memory = one.memory.to(device)
     view = memory.as_strided(one.view.shape, one.view.stride(), one.view.storage_offset())
     return Guarded(one.name, view, memory, memory.clone())
@@ -138,7 +166,7 @@ def _strides(case: Forward, name: str, shape: tuple[int, ...]) -> tuple[int, ...
 
 
 def stream(case: Forward, purpose: str, index: int = 0) -> np.random.Generator:
-    """A generator of its own for each purpose and request, so that changing one tensor leaves the others as they are."""
+    """A generator of its own for each purpose and request, so that a change to one tensor leaves the others."""
     purposes = ("inputs", "weight", "padding", "metadata", "table", "cache")
     return np.random.default_rng((case.seed, purposes.index(purpose), index))
 
@@ -218,7 +246,7 @@ def _cache(case: Forward, placement: Placement, inputs: list[torch.Tensor], outs
     geometry = case.geometry
     H, N, D, ws, off_s = geometry.H, geometry.N, geometry.D, geometry.ws, geometry.off_s
     shape = (placement.num_blocks, H, N, D)
-    page = H * N * D + case.layout.page_pad
+    page = H * N * D + (case.layout.page_pad if case.layout.page_pad < FAR_PAGE else 0)
     extent = placement.num_blocks * page
     memory = guard("cache", extent, DTYPES[geometry.dtype], torch.device("cpu"))
     if outside == "nan":
@@ -269,8 +297,12 @@ def build_metadata(case: Metadata, device: str = "cpu") -> MetadataBatch:
     garbage = generator.integers(-(2**31), 2**31 - 1, (2, padded + case.slack), np.int32)
     target = torch.device(device)
     guarded = {}
-    for name, array in (("query_start_loc", starts), ("seq_idx_out", garbage[0]), ("query_start_out", garbage[1])):
+    for name, array in (
+        ("query_start_loc", starts),
+        ("seq_idx_out", garbage[0]),
+        ("query_start_out", garbage[1]),
+    ):
         values = torch.from_numpy(array)
         one = _owned(name, values, tuple(values.shape), (1,), None)
-        guarded[name] = one if target.type == "cpu" else _moved(one, target)
+        guarded[name] = _moved(one, target)
     return MetadataBatch(case, len(lengths), actual, padded, guarded)

@@ -16,7 +16,7 @@ class Violation(AssertionError):
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
-    property: str
+    property_name: str
     what: str  # "out", "cache", "x", ... or the operator's name
     where: Mapping[str, object] = field(default_factory=dict)
     got: object = None
@@ -32,8 +32,8 @@ class Violation(AssertionError):
         place = ", ".join(f"{name} {value}" for name, value in self.where.items())
         subject = f"{self.what}[{place}]" if place else self.what
         if self.wanted is None:
-            return f"Violation: {subject} {self.got}   [{self.property}]"
-        return f"Violation: {subject} = {self.got}, but should be {self.wanted}   [{self.property}]"
+            return f"Violation: {subject} {self.got}   [{self.property_name}]"
+        return f"Violation: {subject} = {self.got}, but should be {self.wanted}   [{self.property_name}]"
 
     def __str__(self) -> str:
         lines = [self.headline, ""]

@@ -43,7 +43,7 @@ def check_size(name: str, value: object, minimum: int) -> None:
 
 def check_unit_stride(name: str, value: torch.Tensor) -> None:
     """Raises if neighbours along the last axis of ``value`` are not neighbours in memory."""
-    if value.shape[-1] > 1 and value.stride(-1) != 1:
+    if value.stride(-1) != 1 and value.size(-1) > 1:
         raise ValueError(f"{name} has last stride {value.stride(-1)}, but must have last stride 1")
 
 
@@ -51,8 +51,8 @@ def check_rows(name: str, value: object, dtype: torch.dtype, T: int, device: tor
     """Raises unless ``value`` is a contiguous ``[T]`` tensor of ``dtype``."""
     check_tensor(name, value, "T", (dtype,), device)
     assert isinstance(value, torch.Tensor)  # check_tensor has just made sure; this tells the type checker
-    if value.shape[0] != T:
-        raise ValueError(f"{name} has {value.shape[0]} rows, but must have {T} like x")
+    if value.size(0) != T:
+        raise ValueError(f"{name} has {value.size(0)} rows, but must have {T} like x")
     check_unit_stride(name, value)
 
 

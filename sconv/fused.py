@@ -138,9 +138,7 @@ def _fused_sconv_kernel(
         # tile, so did every other row: no tap is in the cache. A negative slot says nothing about its row's
         # request.
         last_row = tl.minimum(tile_row + BLOCK_T, T) - 1
-        reads_cache = (tl.load(slot_ptr + last_row) < 0) | (
-            tl.load(first_row_ptr + last_row) > tile_row - (W - 1)
-        )
+        reads_cache = (tl.load(slot_ptr + last_row) < 0) | (tl.load(first_row_ptr + last_row) > tile_row - (W - 1))
         if reads_cache:
             total = _sum_earlier_taps(
                 x_ptr, weight_ptr, cache_ptr, block_table_ptr,

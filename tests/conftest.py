@@ -17,7 +17,7 @@ def dtype(request: pytest.FixtureRequest, ops: Ops) -> str:
     return dtype_or_leave(ops, request.param)
 
 
-@pytest.fixture()
+@pytest.fixture
 def judged(request: pytest.FixtureRequest, ops: Ops) -> Callable[..., None]:
     """`judged(invariant, strategy, *pinned_cases)`: one property over as many cases as the profile says."""
     return partial(judge, request, ops)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,11 @@ DTYPES = ("bf16", "fp16", "fp32")
 
 
 def judge(
-    request: pytest.FixtureRequest, ops: Ops, invariant: Callable[[Any, Any], None], cases: SearchStrategy[Any], *pinned: Any
+    request: pytest.FixtureRequest,
+    ops: Ops,
+    invariant: Callable[[Any, Any], None],
+    cases: SearchStrategy[Any],
+    *pinned: Any,
 ) -> None:
     """Calls `invariant(ops, case)` for every pinned case and for as many drawn ones as the profile says."""
     __tracebackhide__ = True
@@ -26,20 +31,56 @@ def judge(
     if excuse := entry.excuse(ops):
         _leave(entry, excuse)
 
+    patience = Patience()
+
     def every_case(case: Any) -> None:
-        invariant(ops, case)
+        __tracebackhide__ = True
+        patience.run(invariant, ops, case)
 
     # Hypothesis files failures under the function's name and source: one name per property and dtype.
     every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
     test = given(cases)(every_case)
     for case in pinned:
         test = example(case)(test)
+    words = ""
     try:
         test()
     except Violation as violation:
-        pytest.fail(f"{violation}\n{_reproduce(request, ops)}", pytrace=False)
+        words = str(violation)
     except NotJudged as reason:
-        pytest.fail(f"not judged [{entry.name}]: {reason}\n{_reproduce(request, ops)}", pytrace=False)
+        words = f"not judged [{entry.name}]: {reason}"
+    if words:
+        pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
+
+
+class Patience:
+    """Bounds the time spent on shrinking: the first failures of a process get the most.
+
+    Once it has run out, only cases that failed before are run again; Hypothesis then finds nothing
+    smaller and reports the smallest it has.
+    """
+
+    seconds = 8.0  # for the first failing test of a process, half of it for the second, a third for the next
+    least = 2.0
+    failures = 0  # of this process, over all tests
+
+    def __init__(self) -> None:
+        self.deadline: float | None = None
+        self.failed: list[Any] = []
+
+    def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
+        """Judges a case, unless time has run out and the case has not failed before."""
+        __tracebackhide__ = True
+        if self.deadline and time.monotonic() > self.deadline and case not in self.failed:
+            return
+        try:
+            invariant(ops, case)
+        except Violation:
+            if self.deadline is None:
+                Patience.failures += 1
+                self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
+            self.failed.append(case)
+            raise
 
 
 def dtype_or_leave(ops: Ops, dtype: str) -> str:

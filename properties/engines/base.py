@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
+from properties import tally
 from properties.candidate import Candidate
 from properties.verdict import Violation
 
@@ -25,7 +27,7 @@ class Engine:
     name = "host"
     device = "cpu"
     sees_hazards = False
-    unjudged_dtypes: dict[str, str] = {}  # dtype -> why this engine cannot judge it
+    unjudged_dtypes: Mapping[str, str] = MappingProxyType({})  # dtype -> why this engine cannot judge it
 
     @classmethod
     def unusable(cls) -> str | None:
@@ -48,8 +50,9 @@ class Engine:
         """The engine's own shortcoming behind an exception of a call, or None where it is the candidate's."""
         return None
 
-    def observed(self, operator: str, context: Any, result: object) -> None:
-        """Raises the violation of anything but values that was seen during the call."""
+    def observed(self, operator: str, context: Any, result: object) -> Violation | None:
+        """What was seen during the call beside its results, as a violation of the hazards group."""
+        return None
 
     def bind(self, candidate: Candidate) -> Ops:
         """The candidate's operators, run by this engine."""
@@ -103,12 +106,14 @@ class Ops:
                 result = function(*arguments, **named)
             except (Exception, SystemExit) as error:
                 raise self._raised(operator, error) from error
-        try:
-            self.engine.observed(operator, context, result)
-        except Violation as violation:
-            violation.case = self._case
-            violation.then = violation.then or f"seen while judging {self._property}"
-            raise
+        hazard = self.engine.observed(operator, context, result)
+        if hazard is not None:
+            hazard.case = self._case
+            if self._property == hazard.property_name:
+                raise hazard
+            # Another property is being judged and says nothing of hazards: the tally keeps what was seen.
+            hazard.then = f"seen while judging {self._property}"
+            tally.note(hazard)
         return result
 
     def _raised(self, operator: str, error: BaseException) -> BaseException:

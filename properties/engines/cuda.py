@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from properties.engines.base import Engine, filled_memory
+from properties.ttir import frontend
 
 
 class Cuda(Engine):
@@ -24,16 +25,17 @@ class Cuda(Engine):
             return "torch sees no CUDA GPU"
         return None
 
+    def __init__(self) -> None:
+        frontend.count_compilations()
+
     def title(self) -> str:
         """Engine, GPU and driver in words."""
         major, minor = torch.cuda.get_device_capability(0)
         return f"cuda on {torch.cuda.get_device_name(0)} (sm_{major}{minor})"
 
     def specialisations(self) -> int:
-        """How many kernels Triton has in this process's cache."""
-        from properties.ttir.frontend import compiled_kernels
-
-        return compiled_kernels()
+        """How many kernels Triton has compiled in this process, or loaded from its disk cache."""
+        return frontend.compiled_kernels()
 
     @contextmanager
     def running(self, operator: str) -> Iterator[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
+
 from properties.engines.base import Engine
 
 
@@ -10,7 +12,7 @@ class Interpreter(Engine):
     """Runs kernels under TRITON_INTERPRET=1, which must be set before the candidate is loaded."""
 
     name = "interpreter"
-    unjudged_dtypes = {"bf16": "Triton's interpreter adds bf16 bit patterns as integers and truncates"}
+    unjudged_dtypes = MappingProxyType({"bf16": "Triton's interpreter adds bit patterns as integers and truncates"})
 
     def __init__(self) -> None:
         os.environ["TRITON_INTERPRET"] = "1"

@@ -36,13 +36,12 @@ class Ttir(Engine):
         """An operation that the machine does not know leaves the property unjudged."""
         return NotJudged(str(error)) if isinstance(error, Unsupported) else None
 
-    def observed(self, operator: str, machine: Any, result: object) -> None:
-        """Raises the first hazard of the call, or an output element that nobody wrote."""
+    def observed(self, operator: str, machine: Any, result: object) -> Violation | None:
+        """The first hazard of the call, or an output element that nobody wrote."""
         hazards: list[Hazard] = [hazard for hazard in machine.hazards if hazard.kind not in HARMLESS]
         if isinstance(result, torch.Tensor) and (unwritten := machine.unwritten(result)):
             hazards.append(unwritten)
-        if hazards:
-            raise violation_of(operator, hazards)
+        return violation_of(operator, hazards) if hazards else None
 
 
 def violation_of(operator: str, hazards: list[Hazard]) -> Violation:

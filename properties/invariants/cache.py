@@ -109,7 +109,11 @@ def read_frame(ops: Any, case: Forward) -> None:
     compare_bits("cache.read_frame", batch, forward(ops, batch, "cache.read_frame"), wanted)
 
 
-@invariant("cache", needs={"cached tap", "pad tail", "wider table", "unused table rows", "strided table"}, edges=edges)
+@invariant(
+    "cache",
+    needs={"cached tap", "pad tail", "wider table", "unused table rows", "strided table"},
+    edges=edges,
+)
 def table_frame(ops: Any, case: Forward) -> None:
     """Garbage in block-table entries that no window needs changes neither output nor cache, bit for bit."""
     __tracebackhide__ = True

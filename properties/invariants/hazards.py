@@ -13,14 +13,12 @@ from properties.tensors import build, build_metadata
 
 @invariant("hazards", needs={"cached tap", "two requests", "pad tail"}, edges=edges, needs_hazards=True)
 def fused_sconv(ops: Any, case: Forward) -> None:
-    """No access outside its tensor, no conflict, every output element written once, no wrapped index, no undefined value."""
+    """No access outside its tensor, no conflict, every output written once, no wrapped index, no undefined value."""
     __tracebackhide__ = True
     forward(ops, build(case, outside="nan", garbage=True, device=ops.device), "hazards.fused_sconv")
 
 
-@invariant(
-    "hazards", operator="sconv_seq_metadata", needs=metadata.NEEDS, edges=metadata_edges, needs_hazards=True
-)
+@invariant("hazards", operator="sconv_seq_metadata", needs=metadata.NEEDS, edges=metadata_edges, needs_hazards=True)
 def sconv_seq_metadata(ops: Any, case: Metadata) -> None:
     """The same for the metadata kernel."""
     __tracebackhide__ = True

@@ -46,9 +46,7 @@ def searchsorted(ops: Any, case: Metadata) -> None:
     batch = build_metadata(case, ops.device)
     call(ops, batch)
     loc = batch.guarded["query_start_loc"]
-    truths = sequence_metadata(
-        loc.view.cpu(), batch.num_reqs, batch.num_actual_tokens, batch.num_padded_tokens
-    )
+    truths = sequence_metadata(loc.view.cpu(), batch.num_reqs, batch.num_actual_tokens, batch.num_padded_tokens)
     for name, truth in zip(("seq_idx_out", "query_start_out"), truths, strict=True):
         guarded = batch.guarded[name]
         wanted = guarded.before.clone()
@@ -57,9 +55,7 @@ def searchsorted(ops: Any, case: Metadata) -> None:
         if len(wrong):
             raise _wrong_entry(batch, name, [int(i) - RED_ZONE for i in wrong], wanted)
     if len(loc.changed):
-        raise Violation(
-            "metadata.searchsorted", "query_start_loc", got="was written, but is an input", case=case
-        )
+        raise Violation("metadata.searchsorted", "query_start_loc", got="was written, but is an input", case=case)
 
 
 def _wrong_entry(batch: MetadataBatch, name: str, wrong: list[int], wanted: Any) -> Violation:
@@ -109,12 +105,18 @@ def refuses(ops: Any, case: Metadata) -> None:
         if not isinstance(error, ValueError):
             found = "was accepted" if error is None else f"raised {type(error).__name__}: {error}"
             raise Violation(
-                "metadata.refuses", "sconv_seq_metadata", got=f"given {what} {found}, but should raise ValueError", case=case
+                "metadata.refuses",
+                "sconv_seq_metadata",
+                got=f"given {what} {found}, but should raise ValueError",
+                case=case,
             )
         for guarded in batch.guarded.values():
             if len(guarded.changed):
                 raise Violation(
-                    "metadata.refuses", guarded.name, got=f"was written although {what} was refused", case=case
+                    "metadata.refuses",
+                    guarded.name,
+                    got=f"was written although {what} was refused",
+                    case=case,
                 )
     if padded:
         ops.sconv_seq_metadata(loc, batch.num_reqs, actual, fits_owners, fits_firsts, padded)

@@ -75,7 +75,12 @@ def compare_bits(
 
 
 def difference(
-    property_name: str, batch: Batch, got: torch.Tensor, wanted: torch.Tensor, wrong: torch.Tensor, note: str = ""
+    property_name: str,
+    batch: Batch,
+    got: torch.Tensor,
+    wanted: torch.Tensor,
+    wrong: torch.Tensor,
+    note: str = "",
 ) -> Violation:
     """The violation of the first element of `wrong`, with its row explained; `note` follows what was wanted."""
     elements = [(int(row), int(channel)) for row, channel in wrong.nonzero()]

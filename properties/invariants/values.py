@@ -12,7 +12,14 @@ from properties.invariants.run import compare_bits, difference, exact, forward
 from properties.tally import invariant
 from properties.tensors import build
 
-NEEDS = {"cached tap", "tap of this forward", "tap before position 0", "two requests", "pad tail", "N differs from W"}
+NEEDS = {
+    "cached tap",
+    "tap of this forward",
+    "tap before position 0",
+    "two requests",
+    "pad tail",
+    "N differs from W",
+}
 
 
 @invariant("values", needs=NEEDS, edges=edges)

@@ -26,7 +26,7 @@ def nowhere(frame: Frame, op: Operation) -> Unsupported:
     """Returns the one line about an address that belongs to no argument of the launch."""
     where = f"{op.location.file}:{op.location.line}"
     return Unsupported(
-        f"{op.name} of an address outside of every argument in kernel {frame.run.kernel} at {where} is not supported"
+        f"{op.name} of an address outside of every argument, in kernel {frame.run.kernel} at {where}, is not supported"
     )
 
 
@@ -62,9 +62,7 @@ def full_tile(frame: Frame, shape: tuple[int, ...]) -> tuple[int, ...]:
     return frame.sizes + shape
 
 
-def judge_taint(
-    frame: Frame, op: Operation, what: str, mark: Any, allowed: Any, full: Any, any_code: bool
-) -> Any:
+def judge_taint(frame: Frame, op: Operation, what: str, mark: Any, allowed: Any, full: Any, any_code: bool) -> Any:
     """Reports tainted lanes that take part, and returns the lanes that are left."""
     bad = mark != 0 if any_code else mark >= UNDEFINED
     if allowed is not None:
@@ -75,9 +73,7 @@ def judge_taint(
     return ~bad if allowed is None else allowed & ~bad
 
 
-def inside(
-    frame: Frame, op: Operation, pointer: Pointer, offset: Any, allowed: Any, full: Any, verb: str
-) -> Any:
+def inside(frame: Frame, op: Operation, pointer: Pointer, offset: Any, allowed: Any, full: Any, verb: str) -> Any:
     """Reports lanes outside of the tensor, and returns the lanes that are left."""
     buffer: Buffer = pointer.base
     if pointer.low >= 0 and pointer.high < buffer.extent and buffer.is_gapless:
@@ -118,10 +114,8 @@ def checked_lanes(
     return offset, inside(frame, op, pointer, offset, allowed, full, verb)
 
 
-def plain_lanes(
-    frame: Frame, p: int, m: int | None, shape: Any, pointer: Pointer, chosen: Any
-) -> tuple[Any, Any]:
-    """Does the same without checks; lanes outside of the tensor are still masked off, to spare the process."""
+def plain_lanes(frame: Frame, p: int, m: int | None, shape: Any, pointer: Pointer, chosen: Any) -> tuple[Any, Any]:
+    """Does the same without checks; lanes outside of the tensor are masked off, to spare the process."""
     offset = pointer.offset()
     allowed = participating(frame, None if m is None else frame.data[m], len(shape))
     if chosen is not None:
@@ -220,9 +214,7 @@ def bind_store(op: Operation, binding: Binding) -> Step:
     return step
 
 
-def put(
-    frame: Frame, op: Operation, slots: Any, shape: Any, element: str, pointer: Pointer, chosen: Any
-) -> None:
+def put(frame: Frame, op: Operation, slots: Any, shape: Any, element: str, pointer: Pointer, chosen: Any) -> None:
     """Stores the lanes of a value that point into one tensor; `slots` are pointer, value, mask."""
     p, v, m = slots
     full = full_tile(frame, shape)

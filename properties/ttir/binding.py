@@ -47,6 +47,7 @@ class Binding:
     ranges: list[Any] = field(default_factory=list)
     plans: dict[str, Plan] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)
+    unsigned: frozenset[int] = frozenset()
 
     def type(self, slot: int) -> Type:
         return self.function.types[slot]
@@ -62,9 +63,7 @@ class Binding:
 
     def block(self, block: Block) -> list[Step]:
         """Binds the operations of a block, releasing large values after their last use."""
-        operations = (
-            contract(block.operations, self.uses, self.function.types) if self.fma else block.operations
-        )
+        operations = contract(block.operations, self.uses, self.function.types) if self.fma else block.operations
         last = _last_uses(operations)
         steps: list[Step] = []
         for position, operation in enumerate(operations):
@@ -94,9 +93,7 @@ class Binding:
         """Binds a function that this one calls."""
         if name not in self.plans:
             other = self.program.functions[name]
-            self.plans[name] = bind_function(
-                self.program, other, self.has_checks, self.fma, self.axes, self.plans
-            )
+            self.plans[name] = bind_function(self.program, other, self.has_checks, self.fma, self.axes, self.plans)
         return self.plans[name]
 
 
@@ -109,11 +106,13 @@ def bind_function(
     program: Program, function: Function, has_checks: bool, fma: bool, axes: int, plans: dict[str, Plan]
 ) -> Plan:
     from .bodies import body
+    from .signs import unsigned_slots
     from .slices import has_atomics, stored_arguments
 
     count = len(function.types)
     binding = Binding(program, function, has_checks, fma, axes, [None] * count, [None] * count, plans)
     count_uses(function.body, binding.uses)
+    binding.unsigned = unsigned_slots(function)
     steps = body(function.body, binding)
     lanes = max((type_.lanes for type_ in function.types), default=1)
     return Plan(

@@ -6,14 +6,15 @@ import hashlib
 import os
 import pickle
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from . import frontend
 from .parse import parse
 from .program import Program
 
-# raised whenever the parsed form changes, so that old files are not read
-FORMAT = 1
+# the files that decide what is stored; a change to any of them leaves old entries unread
+SOURCES = ("frontend.py", "parse.py", "parse_regions.py", "program.py", "source_locations.py", "type_text.py")
 
 _programs: dict[tuple, Program] = {}
 _compiled = 0
@@ -45,9 +46,15 @@ def directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ttir-machine"
 
 
+@lru_cache(maxsize=1)
+def _format() -> str:
+    folder = Path(__file__).parent
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in SOURCES)).hexdigest()
+
+
 def _from_disk(bound: frontend.Bound) -> Program:
     global _compiled
-    key = repr((FORMAT, frontend.version(), frontend.TARGET, bound.key))
+    key = repr((_format(), frontend.version(), frontend.TARGET, bound.key))
     path = directory() / f"{hashlib.sha256(key.encode()).hexdigest()}.pickle"
     try:
         stored_key, stored = pickle.loads(path.read_bytes())

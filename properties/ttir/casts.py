@@ -96,9 +96,7 @@ def _narrow_integer(x: Any, element: str) -> Any:
         return encode(wide, element)
     # beyond 2^53 a second rounding could differ; the narrow types overflow or tie long before that matters
     back = np.where(np.abs(wide) < 2.0**63, wide, 0).astype(x.dtype)
-    nudged = np.where(
-        back > x, np.nextafter(wide, -np.inf), np.where(back < x, np.nextafter(wide, np.inf), wide)
-    )
+    nudged = np.where(back > x, np.nextafter(wide, -np.inf), np.where(back < x, np.nextafter(wide, np.inf), wide))
     return encode(nudged, element)
 
 
@@ -120,9 +118,7 @@ def bind_to_integer(op: Operation, binding: Binding) -> Step:
         if type_.element == "i1":
             frame.data[r] = whole != 0
         else:
-            frame.data[r] = (
-                whole.astype(UNSIGNED[type_.element]).view(target) if is_unsigned else whole.astype(target)
-            )
+            frame.data[r] = whole.astype(UNSIGNED[type_.element]).view(target) if is_unsigned else whole.astype(target)
         frame.taint[r] = frame.taint[a]
         if binding.has_checks:
             frame.ranges[r] = full_range(type_)

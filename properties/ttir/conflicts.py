@@ -113,9 +113,7 @@ class Extent:
         winners = self.map.array[where[losers]] - access.first_token if self.map is not None else losers
         duplicate_lanes(self.run, access, losers // scale, winners // scale, stored)
 
-    def _rewrites(
-        self, access: Access, lanes: Any, previous: Any, stored: Any, before: Any, scale: int
-    ) -> None:
+    def _rewrites(self, access: Access, lanes: Any, previous: Any, stored: Any, before: Any, scale: int) -> None:
         number = self.owners(previous[lanes], self.writes)
         rewritten(self.run, self, access, lanes // scale, number, previous[lanes], stored, before, scale)
 
@@ -136,7 +134,7 @@ class Extent:
         self.atomics.append(access)
 
     def finish(self) -> None:
-        """Judges logged accesses against the writes and atomics of the whole launch, and gives the maps back."""
+        """Judges logged accesses against the writes and atomics of the launch, and gives the maps back."""
         if self.map is not None:
             for access in self.reads:
                 self._judge(access, self.map.array, read_conflicts)

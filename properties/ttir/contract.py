@@ -25,7 +25,7 @@ def contract(operations: list[Operation], uses: dict[int, int], types: list[Type
             if chain is None or any(id(link) in dropped for link in chain):
                 continue
             product = chain[-1]
-            attributes = {
+            attributes: dict[str, object] = {
                 "negates_product": operation.name == "arith.subf" and side == 1,
                 "negates_addend": operation.name == "arith.subf" and side == 0,
             }
@@ -39,9 +39,7 @@ def contract(operations: list[Operation], uses: dict[int, int], types: list[Type
             )
             dropped.update(id(link) for link in chain)
             break
-    return [
-        replaced.get(id(operation), operation) for operation in operations if id(operation) not in dropped
-    ]
+    return [replaced.get(id(operation), operation) for operation in operations if id(operation) not in dropped]
 
 
 def _product(slot: int, producers: dict[int, Operation], uses: dict[int, int]) -> list[Operation] | None:

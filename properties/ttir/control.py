@@ -9,14 +9,22 @@ import numpy as np
 from .access import judge_taint
 from .binding import Binding, stored_dtype
 from .cells import choose, read, write
-from .program import Block, Operation
+from .program import Block, Location, Operation
 from .registry import Step, operation
 from .run import Frame
 
-
-@operation(
-    "scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "cf.br", "cf.cond_br"
+TERMINATORS = (
+    "scf.yield",
+    "scf.condition",
+    "tt.return",
+    "tt.reduce.return",
+    "tt.scan.return",
+    "cf.br",
+    "cf.cond_br",
 )
+
+
+@operation(*TERMINATORS)
 def bind_terminator(op: Operation, binding: Binding) -> None:
     """Terminators are read by whatever owns their block."""
 
@@ -35,8 +43,11 @@ def bind_barrier(op: Operation, binding: Binding) -> Step:
 
 
 def terminator(block: Block) -> Operation:
-    """Returns the last operation of a block."""
-    return block.operations[-1]
+    """Returns the operation that ends a block; MLIR leaves out a yield of nothing."""
+    last = block.operations[-1] if block.operations else None
+    if last is not None and last.name in TERMINATORS:
+        return last
+    return Operation("scf.yield", (), (), {}, (), last.location if last else Location())
 
 
 def narrowed(frame: Frame, condition: Any) -> Any:

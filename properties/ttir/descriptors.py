@@ -97,9 +97,7 @@ class _Borrowed:
         frame.data[self.mask], frame.taint[self.mask] = mask, None
 
 
-@operation(
-    "tt.descriptor_load", "tt.descriptor_gather", note="lanes outside of the shape are 0, or NaN if so made"
-)
+@operation("tt.descriptor_load", "tt.descriptor_gather", note="lanes outside of the shape are 0, or NaN if so made")
 def bind_load(op: Operation, binding: Binding) -> Step:
     from .access import bind_load as bind_plain_load
 
@@ -160,9 +158,7 @@ def bind_store(op: Operation, binding: Binding) -> Step:
     if op.name.endswith("reduce"):
         word = op.words[0]
         is_float = type_.is_float
-        update = update_for(
-            {"add": "fadd" if is_float else "add", "inc": "add"}.get(word, word), type_.element
-        )
+        update = update_for({"add": "fadd" if is_float else "add", "inc": "add"}.get(word, word), type_.element)
 
     def step(frame: Frame) -> None:
         descriptor: Descriptor = frame.data[d]

@@ -9,7 +9,7 @@ import numpy as np
 from .binding import Binding, full_range, stored_dtype
 from .cells import join
 from .elements import BITS, UNSIGNED
-from .integers import first_operands
+from .integers import first_operands, forgiven
 from .program import Operation
 from .ranges import divide, remainder
 from .registry import Step, operation
@@ -94,7 +94,7 @@ def bind_division(op: Operation, binding: Binding) -> Step:
                 code = frame.run.code("signed minimum divided by -1", op, True, first_operands(worst, x, y))
                 mark = join(mark, np.where(worst, np.int16(code), np.int16(0)))
         is_positive = one[0] >= 0 and other[0] >= 0
-        data[r], taint[r] = compute(x, y, is_positive), mark
+        data[r], taint[r] = compute(x, y, is_positive), forgiven(mark) if op.name == "arith.remui" else mark
         if is_unsigned and not is_positive:
             ranges[r] = (lowest, highest)
         elif op.name[6:9] == "rem":
@@ -107,14 +107,13 @@ def bind_division(op: Operation, binding: Binding) -> Step:
     return step if has_checks else bare
 
 
-@operation(
-    "arith.shli", "arith.shrsi", "arith.shrui", note="an amount outside the width makes the lane undefined"
-)
+@operation("arith.shli", "arith.shrsi", "arith.shrui", note="an amount outside the width makes the lane undefined")
 def bind_shift(op: Operation, binding: Binding) -> Step:
     a, b = op.operands
     r = op.results[0]
     type_ = binding.type(r)
     width = BITS[type_.element]
+    reads_unsigned = r in binding.unsigned
     unsigned, signed = UNSIGNED[type_.element], stored_dtype(type_)
     lowest, highest = full_range(type_)
 
@@ -142,8 +141,9 @@ def bind_shift(op: Operation, binding: Binding) -> Step:
                 min(one[0] << other[0], one[0] << other[1]),
                 max(one[1] << other[0], one[1] << other[1]),
             )
-            if low < lowest or high > highest:
-                bad = np.right_shift(out, y) != x
+            if low < lowest or high > highest or (reads_unsigned and one[0] < 0):
+                back = np.right_shift(out.view(unsigned), y.view(unsigned)).view(signed)
+                bad = (back if reads_unsigned else np.right_shift(out, y)) != x
                 if bad.any():
                     code = frame.run.code("wrapped index", op, False, first_operands(bad, x, y))
                     mark = join(mark, np.where(bad, np.int16(code), np.int16(0)))
@@ -155,6 +155,8 @@ def bind_shift(op: Operation, binding: Binding) -> Step:
             )
         else:
             low, high = lowest, highest
+        if op.name == "arith.shrui":
+            mark = forgiven(mark)
         data[r], taint[r], ranges[r] = out, mark, (low, high)
 
     return step if binding.has_checks else bare

@@ -36,9 +36,7 @@ def bind_assert(op: Operation, binding: Binding) -> Step | None:
             return
         flat = np.flatnonzero(np.broadcast_to(failed, full))
         programs, lanes = places(frame, full, flat)
-        frame.run.report(
-            "failed device_assert", op, programs=programs, lanes=lanes, count=len(flat), note=message
-        )
+        frame.run.report("failed device_assert", op, programs=programs, lanes=lanes, count=len(flat), note=message)
 
     return step
 
@@ -87,9 +85,7 @@ def bind_from_address(op: Operation, binding: Binding) -> Step:
 
 def _nowhere(item: int) -> Buffer:
     """Returns a buffer without elements, for addresses that belong to no argument."""
-    empty: Any = SimpleNamespace(
-        data_ptr=lambda: 0, element_size=lambda: item, shape=(0,), stride=lambda: (1,)
-    )
+    empty: Any = SimpleNamespace(data_ptr=lambda: 0, element_size=lambda: item, shape=(0,), stride=lambda: (1,))
     return Buffer(NOWHERE, empty)
 
 

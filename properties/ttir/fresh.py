@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .hazard import Hazard
+from .hazard import Hazard, line_text
 from .scratch import DENSE_POSITIONS, MAP_NORESERVE
 
 EMPTY = {
@@ -45,6 +45,11 @@ class Fresh(TorchDispatchMode):
         super().__init__()
         self.storages: dict[int, _Storage] = {}
         self.escapes = _Escapes(self)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # nothing is compiled here, and the import that torch would do for it takes four seconds
+        return False
 
     def enter(self) -> None:
         self.__enter__()
@@ -92,8 +97,11 @@ class Fresh(TorchDispatchMode):
             return None
         return found.written[tensor.storage_offset() :]
 
-    def unwritten(self, tensor: torch.Tensor, kernel: str) -> Hazard | None:
-        """Returns a hazard that names the first element of a fresh tensor that nothing wrote."""
+    def unwritten(self, tensor: torch.Tensor, place: tuple[str, str, str, int]) -> Hazard | None:
+        """Returns a hazard that names the first element of a fresh tensor that nothing wrote.
+
+        `place` is the argument's name, and the kernel, file and line of the last launch that got the tensor.
+        """
         flags = self.shadow(tensor)
         if flags is None:
             return None
@@ -102,7 +110,8 @@ class Fresh(TorchDispatchMode):
         if not missing:
             return None
         first = tuple(int(place[0]) for place in np.nonzero(~shaped))
-        return Hazard("never written", kernel, "", 0, "", "output", first, count=missing)
+        name, kernel, file, line = place
+        return Hazard("never written", kernel, file, line, line_text(file, line), name, first, count=missing)
 
 
 class _Escapes(TorchFunctionMode):

@@ -1,4 +1,7 @@
-"""Every touch of Triton's internals: a launch's arguments in, TTIR text out. Tried with 3.6.0, 3.7.0, 3.8.0, 3.9.0."""
+"""Every touch of Triton's internals: a launch's arguments in, TTIR text out.
+
+Tried with Triton 3.6.0, 3.7.0, 3.8.0 and 3.9.0.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from triton.compiler.compiler import ASTSource, make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
-# TTIR before the target-specific passes is the same for every NVIDIA target from 9.0 on; Hopper keeps descriptors
+# from 9.0 on, TTIR is the same for every NVIDIA target; older ones rewrite tensor descriptors
 TARGET = GPUTarget("cuda", 90, 32)
 # The machine checks device_assert always, as TRITON_DEBUG=1 would; overflow is judged by its own means
 FORCED_OPTIONS = {"debug": True, "sanitize_overflow": False}
@@ -24,7 +27,7 @@ _binders: dict[int, tuple[Any, Callable]] = {}
 
 @dataclass(frozen=True)
 class Bound:
-    """A launch after Triton's own binder: arguments by name, the key of its specialisation, how to compile it."""
+    """A launch after Triton's own binder: arguments by name, key of the specialisation, how to compile it."""
 
     arguments: dict[str, Any]
     leaves: tuple[tuple[str, Any], ...]
@@ -61,9 +64,7 @@ def bind(function: JITFunction, args: tuple, kwargs: dict[str, Any]) -> Bound:
         tuple(sorted((name, str(value)) for name, value in options.items())),
     )
     _check_globals(function)
-    return Bound(
-        arguments, tuple(leaves), key, lambda: _ttir(function, arguments, specialization, options, kwargs)
-    )
+    return Bound(arguments, tuple(leaves), key, lambda: _ttir(function, arguments, specialization, options, kwargs))
 
 
 def _key(kind: Any, extra: Any) -> Any:
@@ -96,9 +97,7 @@ def _check_globals(function: JITFunction) -> None:
 
 def _ttir(function: JITFunction, arguments: Any, specialization: Any, options: Any, kwargs: Any) -> str:
     compiler = backend()
-    parsed, signature, constants, attributes = function._pack_args(
-        compiler, kwargs, arguments, specialization, options
-    )
+    parsed, signature, constants, attributes = function._pack_args(compiler, kwargs, arguments, specialization, options)
     source = ASTSource(function, signature, constants, attributes)
     context = ir.context()
     ir.load_dialects(context)
@@ -122,6 +121,7 @@ class Interception:
     def __init__(self, launch: Callable[..., None]) -> None:
         self.saved_run = JITFunction.run
         self.saved_bench = Autotuner._bench
+        self.saved_tuning = Autotuner.run
 
         def run(function: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
             if not warmup:
@@ -131,9 +131,37 @@ class Interception:
             # no timing without a device: all configurations are equal, so the first one is taken
             return [0.0, 0.0, 0.0]
 
-        JITFunction.run = run  # type: ignore[method-assign]  # the documented way in: see docs/machine.md
-        Autotuner._bench = bench  # type: ignore[method-assign]  # see above
+        def tune(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
+            # what is chosen here must not outlive the machine
+            kept, tuner.cache = tuner.cache, {}
+            try:
+                return saved_tuning(tuner, *args, **kwargs)
+            finally:
+                tuner.cache = kept
+
+        saved_tuning = self.saved_tuning
+        Autotuner.run = tune
+        JITFunction.run = run
+        Autotuner._bench = bench
 
     def restore(self) -> None:
-        JITFunction.run = self.saved_run  # type: ignore[method-assign]  # undoes the replacement
-        Autotuner._bench = self.saved_bench  # type: ignore[method-assign]  # undoes the replacement
+        JITFunction.run = self.saved_run
+        Autotuner.run = self.saved_tuning
+        Autotuner._bench = self.saved_bench
+
+
+_counted: set[str] = set()
+
+
+def count_compilations() -> None:
+    """Makes Triton's own launches count what they compile, or take from Triton's disk cache, in this process."""
+
+    def seen(*, key: Any, repr: str, **rest: Any) -> None:  # Triton calls it by keyword
+        _counted.add(f"{repr} {key}")
+
+    triton.knobs.runtime.jit_post_compile_hook = seen
+
+
+def compiled_kernels() -> int:
+    """Returns how many kernels were compiled since count_compilations was called."""
+    return len(_counted)

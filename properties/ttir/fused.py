@@ -29,8 +29,7 @@ def fused_float32(a: Any, b: Any, c: Any) -> Any:
     only where the first rounding lands exactly on a tie of float32, and those lanes are decided
     by the sign of the first rounding's error.
     """
-    product = a.astype(np.float64)
-    product *= b
+    product = np.multiply(a, b, dtype=np.float64)
     total = product + c
     result = total.astype(np.float32)
     bits = total.view(np.uint64)
@@ -51,7 +50,7 @@ def fused_float32(a: Any, b: Any, c: Any) -> Any:
 
 def _fused_narrow(a: Any, b: Any, c: Any, element: str) -> Any:
     """Does the same for 16-bit floats: the float64 sum is made odd where inexact, then rounded once."""
-    product = a.astype(np.float64) * b
+    product = np.multiply(a, b, dtype=np.float64)
     total = product + c
     back = total - product
     error = (product - (total - back)) + (c - back)

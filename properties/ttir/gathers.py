@@ -8,7 +8,7 @@ import numpy as np
 
 from .binding import Binding, full_range
 from .cells import join, read, write
-from .integers import first_operands
+from .integers import first_operands, forgiven
 from .program import Operation
 from .registry import Step, operation
 from .run import Frame
@@ -51,9 +51,7 @@ def bind_join(op: Operation, binding: Binding) -> Step:
 
 @operation("tt.cat", note="keeps the order, also where the language lets it change")
 def bind_cat(op: Operation, binding: Binding) -> Step:
-    return lambda frame: _together(
-        frame, op, binding, lambda arrays: np.concatenate(arrays, axis=binding.axes)
-    )
+    return lambda frame: _together(frame, op, binding, lambda arrays: np.concatenate(arrays, axis=binding.axes))
 
 
 @operation("tt.split")
@@ -147,7 +145,7 @@ def bind_high_product(op: Operation, binding: Binding) -> Step:
             out = (wide >> np.uint64(32)).astype(np.uint32).view(np.int32)
         else:
             out = _high_product(x.view(np.uint64), y.view(np.uint64)).view(np.int64)
-        write(frame, r, (out, join(frame.taint[a], frame.taint[b]), full_range(type_)))
+        write(frame, r, (out, forgiven(join(frame.taint[a], frame.taint[b])), full_range(type_)))
 
     return step
 

@@ -40,9 +40,7 @@ class Hazard:
         who = " and ".join(f"program {_tuple_text(p)}" for p in dict.fromkeys(self.programs[:2]))
         if self.lanes and self.lanes[0] != ():
             who += f", lane {' and '.join(_tuple_text(lane) for lane in dict.fromkeys(self.lanes[:2]))}"
-        details = "; ".join(
-            part for part in (place, who, *(f"{k} = {v}" for k, v in self.operands), self.note) if part
-        )
+        details = "; ".join(part for part in (place, who, *(f"{k} = {v}" for k, v in self.operands), self.note) if part)
         return f"{self.kind}: {details}\n  {self.file}:{self.line} in {self.kernel}: {self.source}"
 
 
@@ -60,4 +58,9 @@ def _index_text(index: tuple[int | str, ...] | None) -> str:
 
 def source_line(location: Location) -> str:
     """Returns the text of a source line without its indentation, or an empty string."""
-    return linecache.getline(location.file, location.line).strip()
+    return line_text(location.file, location.line)
+
+
+def line_text(file: str, line: int) -> str:
+    """Returns the text of a line of a file without its indentation, or an empty string."""
+    return linecache.getline(file, line).strip()

@@ -13,7 +13,7 @@ from .elements import BITS, UNSIGNED
 from .program import Operation
 from .ranges import RANGES
 from .registry import Step, operation
-from .run import Frame
+from .run import UNDEFINED, Frame
 
 Binary = Callable[[Any, Any], Any]
 
@@ -41,6 +41,29 @@ def _wrapped_mul(x: Any, y: Any, out: Any) -> Any:
     return (x != 0) & ((out // safe != y) | ((x == -1) & (y == lowest)))
 
 
+def _unsigned_wrapped(name: str) -> Callable[[Any, Any, Any], Any]:
+    """Returns the same question for numbers that are read as unsigned."""
+
+    def wrapped(x: Any, y: Any, out: Any) -> Any:
+        unsigned = f"u{out.dtype.itemsize}"
+        x, y, out = x.view(unsigned), y.view(unsigned), out.view(unsigned)
+        if name == "arith.addi":
+            return out < x
+        if name == "arith.subi":
+            return y > x
+        return (x != 0) & (out // np.where(x == 0, x.dtype.type(1), x) != y)
+
+    return wrapped
+
+
+def forgiven(mark: Any) -> Any:
+    """Drops marks of wrapping: hashes, which wrap on purpose, are written with operations that mix bits."""
+    if mark is None:
+        return None
+    kept = np.where(mark < UNDEFINED, np.int16(0), mark)
+    return kept if kept.any() else None
+
+
 WRAPPING: dict[str, tuple[Binary, Callable[[Any, Any, Any], Any]]] = {
     "arith.addi": (np.add, _wrapped_add),
     "arith.subi": (np.subtract, _wrapped_sub),
@@ -54,13 +77,14 @@ def bind_wrapping(op: Operation, binding: Binding) -> Step:
     r = op.results[0]
     compute, wrapped = WRAPPING[op.name]
     if binding.type(r).element == "i1":
-        return _plain(
-            a, b, r, {"arith.muli": np.logical_and}.get(op.name, np.logical_xor), binding.has_checks
-        )
+        return _plain(a, b, r, {"arith.muli": np.logical_and}.get(op.name, np.logical_xor), binding.has_checks)
     if not binding.has_checks:
         return _plain(a, b, r, compute, False)
     lowest, highest = full_range(binding.type(r))
     bound = RANGES[op.name]
+    is_unsigned = r in binding.unsigned
+    if is_unsigned:
+        wrapped = _unsigned_wrapped(op.name)
 
     def step(frame: Frame) -> None:
         data, taint, ranges = frame.data, frame.taint, frame.ranges
@@ -69,8 +93,10 @@ def bind_wrapping(op: Operation, binding: Binding) -> Step:
         mark, other = taint[a], taint[b]
         if other is not None:
             mark = join(mark, other)
-        low, high = bound(ranges[a], ranges[b])
-        if low < lowest or high > highest:
+        one, two = ranges[a], ranges[b]
+        low, high = bound(one, two)
+        # numbers that are read as unsigned are judged here only while none of them has its top bit set
+        if low < lowest or high > highest or (is_unsigned and min(low, one[0], two[0]) < 0):
             bad = wrapped(x, y, out)
             if bad.any():
                 code = frame.run.code("wrapped index", op, False, first_operands(bad, x, y))
@@ -132,21 +158,21 @@ def bind_bitwise(op: Operation, binding: Binding) -> Step:
         compute = BITWISE[op.name]
     if not binding.has_checks or type_.element == "i1":
         return _plain(a, b, r, compute, binding.has_checks)
+    forgives = op.name == "arith.xori"
     bound = RANGES.get(op.name, lambda one, other: full_range(type_))
 
     def step(frame: Frame) -> None:
         data, taint, ranges = frame.data, frame.taint, frame.ranges
         data[r] = compute(data[a], data[b])
         mark, other = taint[a], taint[b]
-        taint[r] = mark if other is None else join(mark, other)
+        mark = mark if other is None else join(mark, other)
+        taint[r] = forgiven(mark) if forgives else mark
         ranges[r] = bound(ranges[a], ranges[b])
 
     return step
 
 
-@operation(
-    "arith.andi", note="a lane that a clean operand forces to 0 is clean; a clean low mask forgives wrapping"
-)
+@operation("arith.andi", note="a lane that a clean operand forces to 0 is clean; a clean low mask forgives wrapping")
 def bind_and(op: Operation, binding: Binding) -> Step:
     a, b = op.operands
     r = op.results[0]
@@ -170,8 +196,6 @@ def bind_and(op: Operation, binding: Binding) -> Step:
 
 def _masked(mark: Any, other_mark: Any, other: Any, is_mask: bool) -> Any:
     """Drops the taint of one operand where the other one, clean, decides the result."""
-    from .run import UNDEFINED
-
     if mark is None:
         return None
     decided = other == 0

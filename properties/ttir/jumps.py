@@ -24,9 +24,7 @@ class _Arrivals:
 
     def add(self, label: str, mask: Any, cells: list[Cell]) -> None:
         if label in self.masks:
-            self.cells[label] = [
-                choose(mask, new, old, 0) for new, old in zip(cells, self.cells[label], strict=True)
-            ]
+            self.cells[label] = [choose(mask, new, old, 0) for new, old in zip(cells, self.cells[label], strict=True)]
             self.masks[label] = self.masks[label] | mask
         else:
             self.masks[label], self.cells[label] = mask, cells

@@ -47,7 +47,5 @@ def chunks(
         room = max(1, room // steps[place])
     pieces = [range(0, grid[axis], step) for axis, step in zip(axes, steps, strict=True)]
     for start in itertools.product(*pieces):
-        sizes = tuple(
-            min(step, grid[axis] - first) for axis, step, first in zip(axes, steps, start, strict=True)
-        )
+        sizes = tuple(min(step, grid[axis] - first) for axis, step, first in zip(axes, steps, start, strict=True))
         yield tuple(start), sizes

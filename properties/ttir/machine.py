@@ -84,7 +84,13 @@ class Machine:
 
     def unwritten(self, tensor: Any) -> Hazard | None:
         """Returns a hazard if elements of a tensor made by torch.empty in this machine were never written."""
-        return self.fresh.unwritten(tensor, self.launches[-1].kernel if self.launches else "")
+        place = ("tensor", "<no launch>", "<unknown>", 0)
+        for launch in self.launches:
+            for name, argument in launch.tensors.items():
+                if getattr(argument, "base", argument).data_ptr() == tensor.data_ptr():
+                    code = launch.function.fn.__code__
+                    place = (name, launch.kernel, code.co_filename, code.co_firstlineno)
+        return self.fresh.unwritten(tensor, place)
 
     def replay(self, launches: Sequence[Launch] | None = None) -> None:
         """Runs recorded launches again with the same scalars and addresses, as a CUDA graph does."""
@@ -126,9 +132,7 @@ class Machine:
         values = self._arguments(plan, bound, run)
         with np.errstate(all="ignore"):
             for start, sizes in chunks(grid, run.axes, plan.lanes):
-                frame = Frame(
-                    run, start, sizes, plan.data.copy(), [None] * len(plan.data), plan.ranges.copy()
-                )
+                frame = Frame(run, start, sizes, plan.data.copy(), [None] * len(plan.data), plan.ranges.copy())
                 for slot, value, span in values:
                     frame.data[slot], frame.ranges[slot] = value, span
                 for step in plan.steps:
@@ -171,9 +175,7 @@ class Machine:
     def _buffer(self, name: str, value: Any) -> Buffer:
         tensor = getattr(value, "base", value)  # triton's reinterpreted tensors carry theirs in `base`
         if not hasattr(tensor, "untyped_storage"):
-            raise Unsupported(
-                f"argument {name} = {value!r} is not a tensor; pointers must come from CPU tensors"
-            )
+            raise Unsupported(f"argument {name} = {value!r} is not a tensor; pointers must come from CPU tensors")
         if tensor.device.type != "cpu":
             raise Unsupported(f"argument {name} is on {tensor.device}; the machine takes CPU tensors")
         buffer = Buffer(name, tensor)

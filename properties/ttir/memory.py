@@ -99,9 +99,7 @@ class Buffer:
     def index(self, offset: int) -> tuple[int | str, ...]:
         """Returns the multi-dimensional index of an element offset, or ("element", offset)."""
         shape, strides = tuple(self.tensor.shape), self.tensor.stride()
-        order = sorted(
-            (axis for axis in range(len(shape)) if strides[axis] > 0), key=lambda axis: -strides[axis]
-        )
+        order = sorted((axis for axis in range(len(shape)) if strides[axis] > 0), key=lambda axis: -strides[axis])
         rest, index = int(offset), [0] * len(shape)
         for axis in order:
             index[axis], rest = divmod(rest, strides[axis])

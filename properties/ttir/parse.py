@@ -6,6 +6,7 @@ import re
 
 from . import source_locations
 from .program import Block, Function, Location, Operation, Program, Region, Type
+from .type_text import parse_type, result_types, split_top
 
 VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -35,68 +36,6 @@ def parse(text: str) -> Program:
     functions = reader.module()
     kernels = [function for function in functions.values() if function.is_public]
     return Program(kernels[0], functions)
-
-
-def parse_type(text: str) -> Type:
-    """Reads one MLIR type, such as `tensor<8x8x!tt.ptr<bf16>>`."""
-    text = text.strip()
-    if text.startswith("tensor<"):
-        *sizes, element = _split_shape(text[7:-1])
-        inner = parse_type(element)
-        return Type(inner.element, tuple(int(size) for size in sizes), inner.is_pointer)
-    if text.startswith("!tt.ptr<"):
-        return Type(text[8:-1].split(",")[0].strip(), is_pointer=True)
-    if text.startswith("!tt.tensordesc<"):
-        inner = text[15:-1]
-        inner_type = parse_type(inner if inner.startswith("tensor<") else f"tensor<{_without_layout(inner)}>")
-        return Type(inner_type.element, inner_type.shape, is_descriptor=True)
-    return Type("i64" if text == "index" else text)
-
-
-def _without_layout(text: str) -> str:
-    return text.split(",")[0]
-
-
-def _split_shape(text: str) -> list[str]:
-    match = re.match(r"((?:\d+x)*)(.*)", text)
-    assert match is not None  # the pattern matches any text
-    return [size for size in match[1].split("x") if size] + [match[2]]
-
-
-def split_top(text: str, separator: str) -> list[str]:
-    """Splits at `separator` outside of brackets and strings."""
-    pieces, depth, start, position, quoted = [], 0, 0, 0, False
-    while position < len(text):
-        character = text[position]
-        if character == '"':
-            quoted = not quoted
-        elif not quoted:
-            if text.startswith("->", position):
-                if depth == 0 and separator == "->":
-                    pieces.append(text[start:position])
-                    start = position + 2
-                position += 2
-                continue
-            if character in "<({[":
-                depth += 1
-            elif character in ">)}]":
-                depth -= 1
-            elif depth == 0 and text.startswith(separator, position):
-                pieces.append(text[start:position])
-                position += len(separator)
-                start = position
-                continue
-        position += 1
-    pieces.append(text[start:])
-    return pieces
-
-
-def parse_types(text: str) -> list[Type]:
-    """Reads a list of types with or without parentheses."""
-    text = text.strip()
-    if text.startswith("(") and text.endswith(")"):
-        text = text[1:-1]
-    return [parse_type(piece) for piece in split_top(text, ", ") if piece.strip()]
 
 
 class _Reader:
@@ -157,7 +96,7 @@ class _Reader:
         while True:
             line = self.take()
             if line.startswith("}"):
-                return Region([block for block in blocks if block.operations or block.label]), line
+                return Region(blocks[1:] if len(blocks) > 1 and not blocks[0].operations else blocks), line
             if line.startswith("^"):
                 blocks.append(self.block_header(line, scope))
                 continue
@@ -205,9 +144,7 @@ class _Reader:
         operands = tuple(scope[value] for value in _expand(VALUE.findall(STRING.sub("", plain)), scope))
         pieces = split_top(plain, " : ")
         head = pieces[0]
-        words = tuple(
-            re.findall(r"(?<![%\w.#])[A-Za-z_]\w*(?![\w.])", STRING.sub("", re.sub(VALUE, "", head)))
-        )
+        words = tuple(re.findall(r"(?<![%\w.#])[A-Za-z_]\w*(?![\w.])", STRING.sub("", re.sub(VALUE, "", head))))
         if name == "arith.constant":
             attributes["value"] = head.strip()
         for key, value in re.findall(r"(\w+) = (\w+)", head):
@@ -220,6 +157,8 @@ class _Reader:
         if name == "tt.call":
             callee = re.search(r'@("[^"]*"|[\w.$-]+)', body)
             attributes["callee"] = callee[1].strip('"') if callee else ""
+        if name == "arith.constant" and head.strip() in ("true", "false"):
+            return operation, [Type("i1")]  # printed without a type
         return operation, result_types(name, pieces[-1] if len(pieces) > 1 else "")
 
     def bind_results(self, text: str, types: list[Type], scope: dict[str, int]) -> tuple[int, ...]:
@@ -227,7 +166,8 @@ class _Reader:
         for piece in text.split(", ") if text else []:
             name, _, count = piece.strip().partition(":")
             for number in range(int(count or 1)):
-                slot = self.function.slot(types[len(slots)])
+                # tt.split prints the type that its results share once
+                slot = self.function.slot(types[min(len(slots), len(types) - 1)])
                 slots.append(slot)
                 scope[f"{name}#{number}" if count else name] = slot
         return tuple(slots)
@@ -283,27 +223,3 @@ def _attribute_value(text: str) -> object:
     if array:
         return tuple(int(piece) for piece in (array[1] or "").split(",") if piece.strip())
     return {"true": True, "false": False, "": True}.get(text, text)
-
-
-def result_types(name: str, signature: str) -> list[Type]:
-    """Works out the result types of an operation from its printed signature."""
-    arrow = split_top(signature, "->")
-    if len(arrow) > 1:
-        return parse_types(arrow[-1])
-    if " to " in signature:
-        return [parse_type(signature.split(" to ")[-1])]
-    if not signature.strip():
-        return []
-    types = parse_types(signature)
-    first = types[0] if types else None
-    if first is None:
-        return []
-    if name in ("arith.cmpi", "arith.cmpf"):
-        return [Type("i1", first.shape)]
-    if name == "tt.load":
-        return [Type(first.element, first.shape)]
-    if name == "arith.select":
-        return [types[-1]]
-    if name in ("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended"):
-        return [first, first if name != "arith.addui_extended" else Type("i1", first.shape)]
-    return [first]

@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from .program import Location, Operation
+from .type_text import parse_type, parse_types, split_top
 
 if TYPE_CHECKING:
-    from .parse import _Reader
-
 
 def structured(reader: _Reader, name: str, text: str, results: str, scope: dict[str, int]) -> Operation:
     """Reads an operation whose text opens a region, up to the line that closes its last region."""
@@ -33,11 +32,9 @@ def _finish(reader: _Reader, operation: Operation, closing: str, results: str, t
 
 
 def _for(reader: _Reader, text: str, results: str, scope: dict[str, int]) -> Operation:
-    from .parse import parse_type, parse_types
-
     match = re.match(
         r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+)"
-        r"(?: iter_args\((.*?)\) -> \((.*)\)\s*)?(?: : (\w+))? \{$",
+        r"(?: iter_args\((.*?)\) -> \((.*)\)\s*)?\s*(?: ?: (\w+))? \{$",
         text,
     )
     if match is None:
@@ -55,15 +52,11 @@ def _for(reader: _Reader, text: str, results: str, scope: dict[str, int]) -> Ope
         arguments.append(inner[name])
     region, closing = reader.region(inner, tuple(arguments))
     operands = (scope[low], scope[high], scope[step], *initial)
-    operation = Operation(
-        "scf.for", operands, (), {}, ("unsigned",) if unsigned else (), Location(), (region,)
-    )
+    operation = Operation("scf.for", operands, (), {}, ("unsigned",) if unsigned else (), Location(), (region,))
     return _finish(reader, operation, closing, results, types, scope)
 
 
 def _if(reader: _Reader, text: str, results: str, scope: dict[str, int]) -> Operation:
-    from .parse import parse_types
-
     match = re.match(r"scf\.if (%\S+)(?: -> \((.*)\))? \{$", text)
     if match is None:
         raise ValueError(f"TTIR: not a branch header: {text}")
@@ -79,8 +72,6 @@ def _if(reader: _Reader, text: str, results: str, scope: dict[str, int]) -> Oper
 
 
 def _while(reader: _Reader, text: str, results: str, scope: dict[str, int]) -> Operation:
-    from .parse import parse_types, split_top
-
     match = re.match(r"scf\.while (?:\((.*?)\) )?: (.*) \{$", text)
     if match is None:
         raise ValueError(f"TTIR: not a loop header: {text}")
@@ -99,7 +90,7 @@ def _while(reader: _Reader, text: str, results: str, scope: dict[str, int]) -> O
 
 
 def _generic(reader: _Reader, name: str, text: str, results: str, scope: dict[str, int]) -> Operation:
-    from .parse import VALUE, parse_types, read_attributes, split_top
+    from .parse import VALUE, read_attributes
 
     attributes, plain = read_attributes(text)
     operands = tuple(scope[value] for value in VALUE.findall(plain))

@@ -51,7 +51,7 @@ class Location:
 
 @dataclass
 class Operation:
-    """One operation: slots of its operands and results, attributes, bare words of its text, regions, successors."""
+    """One operation: slots of operands and results, attributes, bare words of its text, regions."""
 
     name: str
     operands: tuple[int, ...]

@@ -48,14 +48,12 @@ def _spread(frame: Frame, slot: int, type_: Type, axis: int) -> Cell:
     def wide(array: Any) -> Any:
         if array.shape[axis] == size:
             return array
-        return np.broadcast_to(array, array.shape[:axis] + (size,) + array.shape[axis + 1 :])
+        return np.broadcast_to(array, (*array.shape[:axis], size, *array.shape[axis + 1 :]))
 
     return wide(data), None if mark is None else wide(mark), span
 
 
-@operation(
-    "tt.reduce", note="neighbours first, in order; the GPU's order of a float sum depends on its layout"
-)
+@operation("tt.reduce", note="neighbours first, in order; the GPU's order of a float sum depends on its layout")
 def bind_reduce(op: Operation, binding: Binding) -> Step:
     types = [binding.type(slot) for slot in op.operands]
     axis = binding.axes + int(str(op.attributes["axis"]))
@@ -130,8 +128,5 @@ def _concatenate(one: Any, other: Any, axis: int) -> Any:
         tuple(1 if number == axis else size for number, size in enumerate(one.shape)),
         tuple(1 if number == axis else size for number, size in enumerate(other.shape)),
     )
-    wide = [
-        np.broadcast_to(array, shape[:axis] + (array.shape[axis],) + shape[axis + 1 :])
-        for array in (one, other)
-    ]
+    wide = [np.broadcast_to(array, (*shape[:axis], array.shape[axis], *shape[axis + 1 :])) for array in (one, other)]
     return np.concatenate(wide, axis)

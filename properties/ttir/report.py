@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from .memory import Buffer
 
 
-def outside(
-    frame: Frame, operation: Operation, buffer: Buffer, offset: Any, bad: Any, full: Any, verb: str
-) -> None:
+def outside(frame: Frame, operation: Operation, buffer: Buffer, offset: Any, bad: Any, full: Any, verb: str) -> None:
     """Reports an access outside of the elements of its tensor."""
     flat = np.flatnonzero(np.broadcast_to(bad, full))
     first = int(np.broadcast_to(offset, full).ravel()[flat[0]])
@@ -31,12 +29,17 @@ def outside(
         programs=programs,
         lanes=lanes,
         count=len(flat),
-        note=f"{buffer.name} has shape {tuple(buffer.tensor.shape)} and strides {tuple(buffer.tensor.stride())}",
+        note=_layout_text(buffer),
     )
 
 
+def _layout_text(buffer: Buffer) -> str:
+    shape, strides = tuple(buffer.tensor.shape), tuple(buffer.tensor.stride())
+    return f"{buffer.name} has shape {shape} and strides {strides}"
+
+
 def tainted(frame: Frame, operation: Operation, what: str, codes: Any, bad: Any, full: Any) -> None:
-    """Reports undefined or wrapped values that reach `what` (address, value, mask, branch) of active lanes."""
+    """Reports undefined or wrapped values that reach `what` (address, value, mask, branch) of a lane."""
     run = frame.run
     wide_codes = np.broadcast_to(codes, full).ravel()
     flat = np.flatnonzero(np.broadcast_to(bad, full))
@@ -178,9 +181,7 @@ def read_only(frame: Frame, op: Operation, buffer: Buffer, where: Any, wide: Any
     _lanes(frame, op, buffer, "write to a read-only tensor", np.arange(len(where)), where, wide, full)
 
 
-def unwritten_atomic(
-    frame: Frame, op: Operation, buffer: Buffer, where: Any, fresh: Any, wide: Any, full: Any
-) -> None:
+def unwritten_atomic(frame: Frame, op: Operation, buffer: Buffer, where: Any, fresh: Any, wide: Any, full: Any) -> None:
     """Reports atomics on memory that nothing has written."""
     _lanes(frame, op, buffer, "memory never written", np.flatnonzero(fresh), where, wide, full)
 

@@ -156,8 +156,6 @@ def places(frame: Frame, full: tuple[int, ...], flat: np.ndarray) -> tuple[list,
     programs, lanes = [], []
     for position in flat[:FIRST_PLACES]:
         coordinates = np.unravel_index(int(position), full)
-        programs.append(
-            frame.run.program(c + s for c, s in zip(coordinates[:axes], frame.start, strict=True))
-        )
+        programs.append(frame.run.program(c + s for c, s in zip(coordinates[:axes], frame.start, strict=True)))
         lanes.append(tuple(int(number) for number in coordinates[axes:]))
     return programs, lanes

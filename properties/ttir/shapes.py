@@ -157,9 +157,7 @@ def bind_select(op: Operation, binding: Binding) -> Step:
         condition, mark = data[c], taint[c]
         if mark is not None and condition.ndim < binding.axes + rank:
             mark = mark.reshape(mark.shape + (1,) * rank)
-        out, chosen, span = choose(
-            condition, (data[a], taint[a], ranges[a]), (data[b], taint[b], ranges[b]), rank
-        )
+        out, chosen, span = choose(condition, (data[a], taint[a], ranges[a]), (data[b], taint[b], ranges[b]), rank)
         data[r], taint[r], ranges[r] = out, join(chosen, mark), span
 
     return step if has_checks or is_pointer else bare

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from .program import Function, Operation, Program, Region
 
-STORES = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "tt.descriptor_reduce")
-STORES += ("tt.descriptor_scatter",)
+STORES = (
+    "tt.store",
+    "tt.atomic_rmw",
+    "tt.atomic_cas",
+    "tt.descriptor_store",
+    "tt.descriptor_reduce",
+    "tt.descriptor_scatter",
+)
 
 
 def stored_arguments(program: Program, function: Function) -> frozenset[int] | None:

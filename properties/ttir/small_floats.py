@@ -88,9 +88,5 @@ def encode_toward_zero(values: Any, element: str) -> np.ndarray:
     if element == "f16":
         nearest = np.asarray(values).astype(np.float16)
         is_over = np.abs(nearest.astype(np.float64)) > np.abs(np.asarray(values, np.float64))
-        return (
-            np.where(is_over, np.nextafter(nearest, np.float16(0)), nearest)
-            .astype(np.float16)
-            .view(np.uint16)
-        )
+        return np.where(is_over, np.nextafter(nearest, np.float16(0)), nearest).astype(np.float16).view(np.uint16)
     return encode_small(values, element, toward_zero=True)

@@ -53,9 +53,7 @@ def test_a_path_relative_to_a_folder(tmp_path):
 
 def test_the_shim(tmp_path):
     """Supplies vllm.triton_utils while the file is executed, and takes it away again."""
-    path = written(
-        tmp_path, "from vllm.triton_utils import tl, triton\nassert triton.jit and tl.load\n" + FUSED
-    )
+    path = written(tmp_path, "from vllm.triton_utils import tl, triton\nassert triton.jit and tl.load\n" + FUSED)
     load(path)
     assert "vllm" not in sys.modules
 

@@ -1,4 +1,4 @@
-"""A candidate in plain torch holds everywhere; each copy of it with one fault is caught, by the property that should."""
+"""A candidate in plain torch holds everywhere; each copy with one fault is caught, by the property that should."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.meta.candidates.faults import FAULTS, Fault, faulty
 
 DTYPE = "bf16"  # the dtype of the models; its rounding shows faults that fp32 hides
 NUMBERS = strategies.forwards(DTYPE, activations=ACTIVATIONS)
-PROPERTIES: dict[Callable[..., None], Any] = {
+PROPERTIES: dict[Any, Any] = {
     values.dense_bound: strategies.forwards(DTYPE, ("normal", "wide", "cancel"), ACTIVATIONS),
     values.dense_exact: strategies.forwards(DTYPE),
     values.one_hot_taps: strategies.forwards(DTYPE, ("codes",), residuals=(False,)),
@@ -72,7 +72,7 @@ def test_the_plain_candidate_holds(invariant):
 
 
 @remembered
-def properties_of(group: str) -> list[Callable[..., None]]:
+def properties_of(group: str) -> list[Any]:
     """The invariants of a group."""
     return [invariant for invariant in PROPERTIES if invariant.entry.group == group]
 
@@ -81,10 +81,10 @@ def properties_of(group: str) -> list[Callable[..., None]]:
 def test_each_fault_is_caught(fault: Fault):
     """Finds a violation in the group that the fault belongs to, in a small case."""
     ops = bound(fault.name, faulty(fault.name))
-    found = [violation for invariant in properties_of(fault.group) if (violation := judge(ops, invariant))]
+    found: list[Any] = [violation for invariant in properties_of(fault.group) if (violation := judge(ops, invariant))]
     assert found, f"{fault.name} ({fault.summary}) was not caught by {fault.group}"
-    assert {violation.property.split(".")[0] for violation in found} == {fault.group}
+    assert {violation.property_name.split(".")[0] for violation in found} == {fault.group}
     if fault.group != "metadata":
-        smallest = min(found, key=lambda violation: violation.case.T)
-        assert len(smallest.case.requests) <= 2
-        assert smallest.case.T <= smallest.case.geometry.W + 2
+        smallest: Any = min((violation.case for violation in found), key=lambda case: case.T)
+        assert len(smallest.requests) <= 2
+        assert smallest.T <= smallest.geometry.W + 2

@@ -65,9 +65,7 @@ def test_weight_strides_do_not_matter() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     """A shape or activation that does not fit is one line."""
-    with pytest.raises(
-        ValueError, match=r"^inputs \(2, 3\), weight \(4, 2\) must be \[L, C\], \[C, W\] with W >= 1$"
-    ):
+    with pytest.raises(ValueError, match=r"^inputs \(2, 3\), weight \(4, 2\) must be \[L, C\], \[C, W\] with W >= 1$"):
         dense_conv(torch.zeros(2, 3), torch.zeros(4, 2))
     with pytest.raises(ValueError, match=r"^activation is 'relu', but must be None, 'silu' or 'swish'$"):
         dense_conv(torch.zeros(2, 3), torch.zeros(3, 2), "relu")

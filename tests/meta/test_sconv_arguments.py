@@ -58,8 +58,7 @@ WRONG_FUSED: list[tuple[str, Any, type[Exception], str]] = [
         "weight",
         torch.zeros(6, 3, dtype=torch.int32),
         TypeError,
-        "weight has dtype torch.int32, "
-        "but must be torch.bfloat16 or torch.float16 or torch.float32 or torch.float64",
+        "weight has dtype torch.int32, but must be torch.bfloat16 or torch.float16 or torch.float32 or torch.float64",
     ),
     (
         "weight",
@@ -177,9 +176,7 @@ def test_fused_sconv_names_what_is_wrong(name: str, value: Any, error: type[Exce
 
 
 @pytest.mark.parametrize(("name", "value", "error", "message"), WRONG_METADATA)
-def test_sconv_seq_metadata_names_what_is_wrong(
-    name: str, value: Any, error: type[Exception], message: str
-) -> None:
+def test_sconv_seq_metadata_names_what_is_wrong(name: str, value: Any, error: type[Exception], message: str) -> None:
     """One wrong argument among right ones gives exactly this line."""
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         sconv_seq_metadata(**{**metadata_arguments(), name: value})

@@ -88,8 +88,6 @@ def test_metadata_reaches_every_edge():
     ids=lambda invariant: invariant.entry.name,
 )  # fmt: skip  # as above
 def test_what_a_property_needs_is_common(invariant):
-    """Draws what a property must have reached in at least one of twelve cases, so that 100 cases miss it once in 6,000 runs."""
+    """Draws what a property needs in at least one of twelve cases: 100 cases miss it once in 6,000 runs."""
     reached = shares(strategies.forwards("bf16", activations=(None, "silu")), cases.edges)
-    assert {
-        edge: reached.get(edge, 0) for edge in invariant.entry.needs if reached.get(edge, 0) < 1 / 12
-    } == {}
+    assert {edge: reached.get(edge, 0) for edge in invariant.entry.needs if reached.get(edge, 0) < 1 / 12} == {}

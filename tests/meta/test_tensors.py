@@ -74,9 +74,7 @@ def test_contents_do_not_depend_on_what_lies_outside(case):
 def test_a_hand_made_forward():
     """Lays out two requests as worked out by hand: N = 2, W = 3, ascending blocks."""
     geometry = Geometry(H=1, ws=1, N=2, W=3, off_s=1, D=3, dtype="fp32")
-    case = Forward(
-        geometry, (Request(3, 2), Request(0, 1)), pads=1, contents="codes", layout=Layout(page_pad=2)
-    )
+    case = Forward(geometry, (Request(3, 2), Request(0, 1)), pads=1, contents="codes", layout=Layout(page_pad=2))
     batch = build(case)
     assert batch.positions[:3].tolist() == [3, 4, 0]
     assert batch.seq_idx[:3].tolist() == [0, 0, 1]

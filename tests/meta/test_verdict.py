@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from properties import tally
-from properties.cases import Forward, Geometry, Request
+from properties.cases import Forward, Geometry, Metadata, Request
 from properties.invariants import values
 from properties.tally import Count, verdict
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
@@ -21,7 +21,7 @@ class Loose:
 
     name, device = "loose.py", "cpu"
 
-    class engine:  # noqa: N801  # stands for an Engine
+    class engine:  # stands for an Engine
         name, sees_hazards = "ttir", False
 
     def offers(self, operator):
@@ -46,7 +46,7 @@ class Loose:
 def test_the_words_of_a_violation():
     """Reads as the style page asks: what differs, let, then, but, the case."""
     with pytest.raises(Violation) as caught:
-        values.dense_exact.__wrapped__(Loose(), CASE)
+        values.dense_exact.__wrapped__(Loose(), CASE)  # type: ignore[attr-defined]  # the invariant without its counting
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("Violation: out[request 1, position 4, channel 0] = ")
     assert lines[0].endswith("   [values.dense_exact]")
@@ -84,12 +84,19 @@ def test_the_three_verdicts(count, wanted):
 def test_counts_add_up(monkeypatch):
     """Adds what workers report."""
     monkeypatch.setattr(tally, "COUNTS", {})
-    one = {"judged": 2, "violated": 0, "edges": ["a"], "reasons": [], "excused": False}
+    one = {"judged": 2, "violated": 0, "edges": ["a"], "reasons": [], "example": "", "excused": False}
     tally.merge({"g.p": one})
-    tally.merge({"g.p": {**one, "violated": 1, "edges": ["b"], "reasons": ["r"], "excused": True}})
-    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, True)}
+    tally.merge({"g.p": {**one, "violated": 1, "edges": ["b"], "reasons": ["r"], "example": "e", "excused": True}})
+    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, "e", True)}
     assert tally.dump() == {
-        "g.p": {"judged": 4, "violated": 1, "edges": ["a", "b"], "reasons": ["r"], "excused": True}
+        "g.p": {
+            "judged": 4,
+            "violated": 1,
+            "edges": ["a", "b"],
+            "reasons": ["r"],
+            "example": "e",
+            "excused": True,
+        }
     }
 
 
@@ -99,7 +106,7 @@ def test_what_is_not_offered_is_not_judged(monkeypatch):
     from properties.invariants import hazards, metadata
 
     with pytest.raises(NotJudged, match="loose.py offers no sconv_seq_metadata"):
-        metadata.searchsorted(Loose(), None)
-    with pytest.raises(NotJudged, match="does not observe hazards; judge with --engine ttir"):
+        metadata.searchsorted(Loose(), Metadata())
+    with pytest.raises(NotJudged, match=r"does not observe hazards; judge with --engine ttir"):
         hazards.fused_sconv(Loose(), CASE)
     assert all(count.excused for count in tally.COUNTS.values())

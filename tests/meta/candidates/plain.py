@@ -134,9 +134,7 @@ class Plain:
 
     def mask(self, values: torch.Tensor, is_kept: torch.Tensor) -> torch.Tensor:
         """Returns the rows of `values` that are kept, and zeros for the others."""
-        return torch.where(
-            is_kept[:, None], values, torch.zeros((), dtype=values.dtype, device=values.device)
-        )
+        return torch.where(is_kept[:, None], values, torch.zeros((), dtype=values.dtype, device=values.device))
 
     def read(self, step: Step, block: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
         """Reads the stream's channels `[T, C]` at those blocks and offsets."""

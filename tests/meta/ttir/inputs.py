@@ -5,7 +5,21 @@ from __future__ import annotations
 import torch
 
 BLOCK = 512
-FLOAT_SPECIALS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, float("inf"), -float("inf"), float("nan"), 3.0e38, 1e-40, 7.0]
+FLOAT_SPECIALS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1.5,
+    -2.5,
+    float("inf"),
+    -float("inf"),
+    float("nan"),
+    3.0e38,
+    1e-40,
+    7.0,
+]
 INTEGERS = {torch.int8: 8, torch.int16: 16, torch.int32: 32, torch.int64: 64}
 
 

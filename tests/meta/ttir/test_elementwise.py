@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
+import triton
 
 from properties.ttir import Machine
 
 from . import elementwise_kernels as kernels
 from .inputs import BLOCK, floats, integers, same_bits
 
+VERSION = tuple(int(number) for number in triton.__version__.split(".")[:2])
 FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
 
 
@@ -37,7 +41,8 @@ def _propagating(function, other):
 
 
 UNARY = {
-    "negate": torch.neg,
+    # until 3.7 the language itself turned -x into 0 - x, which loses the sign of zero
+    "negate": torch.neg if VERSION >= (3, 8) else lambda x: 0 - x if x.dtype != torch.float64 else -x,
     "absolute": torch.abs,
     "floor": torch.floor,
     "ceiling": torch.ceil,
@@ -119,9 +124,14 @@ def test_float_division(name):
     out = torch.zeros_like(x)
     with Machine() as machine:
         kernels.binary_tile[(len(x) // BLOCK,)](x, y, out, getattr(kernels, name), BLOCK)
-    want = torch.fmod(x, y) if name == "remainder" else x / y
     assert machine.hazards == []
-    assert same_bits(out, want).all()
+    if name != "remainder":
+        assert same_bits(out, x / y).all()
+        return
+    for a, b, got in zip(x.tolist(), y.tolist(), out.tolist(), strict=True):
+        # PyTorch's vectorised fmod gives NaN where the quotient overflows; C's is exact
+        is_number = math.isfinite(a) and b != 0 and not math.isnan(b)
+        assert got == math.fmod(a, b) if is_number else math.isnan(got)
 
 
 INTEGER_BINARY = {
@@ -184,9 +194,7 @@ def test_unsigned(name):
     unsigned = torch.uint32
     out = torch.zeros(len(x), dtype=torch.bool if want.dtype == torch.bool else unsigned)
     with Machine() as machine:
-        kernels.binary_tile[(len(x) // BLOCK,)](
-            x.view(unsigned), y.view(unsigned), out, getattr(kernels, name), BLOCK
-        )
+        kernels.binary_tile[(len(x) // BLOCK,)](x.view(unsigned), y.view(unsigned), out, getattr(kernels, name), BLOCK)
     assert machine.hazards == []
     assert torch.equal(out.long(), want.long())
 

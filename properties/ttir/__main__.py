@@ -1,0 +1,39 @@
+"""Runs a script under the machine: python -m properties.ttir [--no-fma] script.py [its arguments]."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from pathlib import Path
+
+from . import Machine
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the script, prints what the machine saw, and returns 1 if that is any hazard."""
+    parser = argparse.ArgumentParser(prog="python -m properties.ttir", description=__doc__)
+    parser.add_argument("--no-fma", action="store_true", help="do not contract products and sums")
+    parser.add_argument("--loop-limit", type=int, default=1_000_000, help="rounds after which a loop is stopped")
+    parser.add_argument("script", help="a Python file that launches Triton kernels on CPU tensors")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")
+    options = parser.parse_args(arguments)
+    path = Path(options.script)
+    if not path.is_file():
+        parser.error(f"script = {options.script}: no such file")
+    sys.argv = [str(path), *options.rest]
+    sys.path.insert(0, str(path.resolve().parent))
+    with Machine(fma=not options.no_fma, loop_limit=options.loop_limit) as machine:
+        runpy.run_path(str(path), run_name="__main__")
+    for hazard in machine.hazards:
+        print(hazard)
+    total = len(machine.hazards) + machine.dropped
+    print(
+        f"{total} hazards in {len(machine.launches)} launches of {machine.specialisations} specialisations",
+        file=sys.stderr,
+    )
+    return 1 if total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
