@@ -65,6 +65,7 @@ def weights(kind: str, generator: np.random.Generator, C: int, W: int, dtype: st
     `exact`: eighths in [-2, 2], so that W products of the inputs and the residual are exact in fp32
     (multiples of 1/8 below 2^14: 17 bits). `codes`: one tap per channel, cycling.
     """
+    values: np.ndarray
     if kind == "exact":
         values = generator.integers(-16, 17, (C, W)).astype(np.float32) / 8
     elif kind == "codes":

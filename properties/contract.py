@@ -34,6 +34,8 @@ SEQ_METADATA = (
     "query_start_out",
     "num_padded_tokens",
 )
+# What a launch must not write; both outputs of the metadata are written, and of the convolution's arguments the cache.
+WRITTEN = {"cache", "seq_idx_out", "query_start_out"}
 OPERATORS: dict[str, tuple[str, ...]] = {"fused_sconv": FUSED_SCONV, "sconv_seq_metadata": SEQ_METADATA}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,43 +10,8 @@ import torch
 from properties import contents
 from properties.cases import Forward, Metadata
 from properties.contract import DTYPES
+from properties.memory import FAR_PAGE, RED_ZONE, Guarded, contiguous, guard, moved, owned, sparse
 from properties.paging import Placement, place
-
-RED_ZONE = 64  # elements before and after every tensor; keeps its start aligned to 16 bytes
-_CANARY = 0x5A  # the byte that red zones are filled with
-
-
-@dataclass
-class Guarded:
-    """A tensor inside a larger allocation whose other bytes must never change."""
-
-    name: str
-    view: torch.Tensor
-    memory: torch.Tensor  # the whole allocation, flat; the view itself where that is sparse
-    before: torch.Tensor  # its contents when the case was built
-
-    @property
-    def changed(self) -> torch.Tensor:
-        """Indices into `memory` of elements whose bits differ from `before`."""
-        return (contents.bits(self.memory) != contents.bits(self.before)).nonzero().flatten()
-
-
-FAR_PAGE = 2**30  # elements of page padding from which the cache is sparse: only its pages are filled and compared
-
-
-def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
-    if device.type != "cpu":
-        return torch.empty(extent, dtype=dtype, device=device)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, unnamed before Python 3.13
-    return torch.frombuffer(mmap.mmap(-1, extent * dtype.itemsize, flags=flags), dtype=dtype)
-
-
-def guard(name: str, extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A flat allocation of `extent` elements between two red zones, all canary."""
-    size = extent + 2 * RED_ZONE
-    memory = torch.full((size * dtype.itemsize,), _CANARY, dtype=torch.uint8, device=device)
-    return memory.view(dtype)
 
 
 @dataclass
@@ -77,31 +41,6 @@ class Batch:
         return self.guarded["slot_mapping"].view.cpu()
 
 
-def _owned(
-    name: str,
-    values: torch.Tensor,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    around: torch.Tensor | None,
-) -> Guarded:
-    """Lays `values` out with `strides` between red zones; gaps between elements hold `around` or canary."""
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if values.numel() else 0
-    memory = guard(name, extent, values.dtype, values.device)
-    if around is not None and extent:
-        memory[RED_ZONE : RED_ZONE + extent] = around[:extent]
-    view = memory.as_strided(shape, strides, RED_ZONE)
-    view.copy_(values)
-    return Guarded(name, view, memory, memory.clone())
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(1, size)
-    return tuple(reversed(strides))
-
-
 def build(case: Forward, *, outside: str = "filler", garbage: bool = False, device: str = "cpu") -> Batch:
     """Lays a case out.
 
@@ -121,11 +60,11 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     guarded = {}
     for name, values in tensors.items():
         shape = tuple(values.shape)
-        guarded[name] = _owned(name, values, shape, _strides(case, name, shape), None)
+        guarded[name] = owned(name, values, shape, _strides(case, name, shape), None)
     target = torch.device(device)
-    guarded = {name: _moved(one, target) for name, one in guarded.items()}
+    guarded = {name: moved(one, target) for name, one in guarded.items()}
     near = _cache(case, placement, inputs, outside)
-    guarded["cache"] = _spread(near, case, target) if case.layout.page_pad >= FAR_PAGE else _moved(near, target)
+    guarded["cache"] = _spread(near, case, target) if case.layout.page_pad >= FAR_PAGE else moved(near, target)
     batch = Batch(case, placement, guarded, inputs, target)
     batch.arguments = {
         **{name: one.view for name, one in guarded.items()},
@@ -148,21 +87,13 @@ def _spread(near: Guarded, case: Forward, device: torch.device) -> Guarded:
     return Guarded(near.name, view, view, view.clone())
 
 
-def _moved(one: Guarded, device: torch.device) -> Guarded:
-    if device.type == "cpu":
-        return one
-    memory = one.memory.to(device)
-    view = memory.as_strided(one.view.shape, one.view.stride(), one.view.storage_offset())
-    return Guarded(one.name, view, memory, memory.clone())
-
-
 def _strides(case: Forward, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if name == "weight":
         C, W = shape
         return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1)}[case.layout.weight]
     if name == "block_table":
         return (shape[1] + case.layout.table_gap, 1)
-    return _contiguous(shape)
+    return contiguous(shape)
 
 
 def stream(case: Forward, purpose: str, index: int = 0) -> np.random.Generator:
@@ -303,6 +234,6 @@ def build_metadata(case: Metadata, device: str = "cpu") -> MetadataBatch:
         ("query_start_out", garbage[1]),
     ):
         values = torch.from_numpy(array)
-        one = _owned(name, values, tuple(values.shape), (1,), None)
-        guarded[name] = _moved(one, target)
+        one = owned(name, values, tuple(values.shape), (1,), None)
+        guarded[name] = moved(one, target)
     return MetadataBatch(case, len(lengths), actual, padded, guarded)

@@ -11,6 +11,7 @@ import torch
 
 from properties import tally
 from properties.candidate import Candidate
+from properties.contract import OPERATORS, WRITTEN
 from properties.verdict import Violation
 
 
@@ -42,8 +43,8 @@ class Engine:
         """How many specialisations this process has compiled, or -1 where the engine cannot tell."""
         return -1
 
-    def running(self, operator: str) -> AbstractContextManager[Any]:
-        """What surrounds one call of an operator: memory nobody wrote reads as NaN."""
+    def running(self, read_only: list[torch.Tensor]) -> AbstractContextManager[Any]:
+        """What surrounds one call: memory that nobody wrote reads as NaN. `read_only` must not be written."""
         return filled_memory()
 
     def own_error(self, error: BaseException) -> BaseException | None:
@@ -91,7 +92,7 @@ class Ops:
 
     def refusal(self, operator: str, *arguments: Any, **named: Any) -> Exception | None:
         """What an operator raises when called so, or None if it accepts."""
-        with self.engine.running(operator):
+        with self.engine.running([]):
             try:
                 self.candidate.operators[operator](*arguments, **named)
             except Exception as error:
@@ -101,7 +102,9 @@ class Ops:
     def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         __tracebackhide__ = True
         function: Callable[..., Any] = self.candidate.operators[operator]
-        with self.engine.running(operator) as context:
+        given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
+        inputs = [one for name, one in given.items() if isinstance(one, torch.Tensor) and name not in WRITTEN]
+        with self.engine.running(inputs) as context:
             try:
                 result = function(*arguments, **named)
             except (Exception, SystemExit) as error:

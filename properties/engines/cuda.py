@@ -38,7 +38,7 @@ class Cuda(Engine):
         return frontend.compiled_kernels()
 
     @contextmanager
-    def running(self, operator: str) -> Iterator[Any]:
+    def running(self, read_only: list[torch.Tensor]) -> Iterator[Any]:
         """Waits for the GPU, so that an error belongs to the call that made it."""
         with filled_memory():
             yield None

@@ -27,9 +27,9 @@ class Ttir(Engine):
         return specialisations()
 
     @contextmanager
-    def running(self, operator: str) -> Iterator[Any]:
+    def running(self, read_only: list[torch.Tensor]) -> Iterator[Any]:
         """Replaces Triton's launch by the machine's."""
-        with filled_memory(), Machine() as machine:
+        with filled_memory(), Machine(read_only=read_only) as machine:
             yield machine
 
     def own_error(self, error: BaseException) -> BaseException | None:

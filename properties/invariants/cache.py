@@ -10,8 +10,9 @@ from properties import explain
 from properties.cases import Forward, edges
 from properties.contents import bits
 from properties.invariants.run import compare_bits, forward, number
+from properties.memory import Guarded
 from properties.tally import invariant
-from properties.tensors import Batch, Guarded, build, expected_cache
+from properties.tensors import Batch, build, expected_cache
 from properties.verdict import Violation
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from properties.cases import Metadata, metadata_edges
 from properties.explain import plural
+from properties.memory import RED_ZONE
 from properties.tally import invariant
-from properties.tensors import RED_ZONE, MetadataBatch, build_metadata
+from properties.tensors import MetadataBatch, build_metadata
 from properties.verdict import Violation
 from reference.metadata import sequence_metadata
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,13 @@ class Binding:
     def type(self, slot: int) -> Type:
         return self.function.types[slot]
 
+    def new_slot(self, type_: Type) -> int:
+        """Adds a slot that the program itself does not have."""
+        self.function.types.append(type_)
+        self.data.append(None)
+        self.ranges.append(None)
+        return len(self.data) - 1
+
     def unsupported(self, operation: Operation, detail: str = "") -> Unsupported:
         """Returns the one line that says what the machine does not know."""
         where = f"{operation.location.file}:{operation.location.line}"
@@ -63,7 +70,9 @@ class Binding:
 
     def block(self, block: Block) -> list[Step]:
         """Binds the operations of a block, releasing large values after their last use."""
-        operations = contract(block.operations, self.uses, self.function.types) if self.fma else block.operations
+        operations = block.operations
+        if self.fma:
+            operations = contract(operations, self.uses, self.function.types, self.new_slot)
         last = _last_uses(operations)
         steps: list[Step] = []
         for position, operation in enumerate(operations):
@@ -109,6 +118,8 @@ def bind_function(
     from .signs import unsigned_slots
     from .slices import has_atomics, stored_arguments
 
+    # slots are added to a copy: the parsed program is shared by every plan
+    function = replace(function, types=list(function.types))
     count = len(function.types)
     binding = Binding(program, function, has_checks, fma, axes, [None] * count, [None] * count, plans)
     count_uses(function.body, binding.uses)

@@ -100,25 +100,33 @@ def _narrow_integer(x: Any, element: str) -> Any:
     return encode(nudged, element)
 
 
-@operation("arith.fptosi", "arith.fptoui", note="saturates, NaN gives 0, as the GPU's conversion does")
+@operation(
+    "arith.fptosi", "arith.fptoui", note="out of range as on an H200: saturates; 8 bits go through 16; NaN as PTX says"
+)
 def bind_to_integer(op: Operation, binding: Binding) -> Step:
     a, r = op.operands[0], op.results[0]
     source, type_ = binding.type(a), binding.type(r)
     is_unsigned = op.name == "arith.fptoui"
-    bits, target = BITS[type_.element], stored_dtype(type_)
+    target = stored_dtype(type_)
+    # the hardware converts to no fewer than 16 bits
+    bits = max(BITS[type_.element], 16)
     low = 0 if is_unsigned else -(2 ** (bits - 1))
     high = 2**bits - 1 if is_unsigned else 2 ** (bits - 1) - 1
     wide = np.dtype(np.uint64 if is_unsigned else np.int64)
+    not_a_number = 0
+    if source.element == "f64" or bits == 64:
+        not_a_number = 2 ** (bits - 1) if is_unsigned else low
 
     def step(frame: Frame) -> None:
         x = np.trunc(decode(frame.data[a], source.element)).astype(np.float64)
-        x = np.where(np.isnan(x), 0.0, x)
         inside = np.where((x >= low) & (x < float(high) + 1), x, 0.0).astype(wide)
         whole = np.where(x < low, wide.type(low), np.where(x >= float(high) + 1, wide.type(high), inside))
+        whole = np.where(np.isnan(x), wide.type(not_a_number), whole)
         if type_.element == "i1":
             frame.data[r] = whole != 0
         else:
-            frame.data[r] = whole.astype(UNSIGNED[type_.element]).view(target) if is_unsigned else whole.astype(target)
+            unsigned = UNSIGNED[type_.element]
+            frame.data[r] = whole.astype(unsigned).view(target) if is_unsigned else whole.astype(target)
         frame.taint[r] = frame.taint[a]
         if binding.has_checks:
             frame.ranges[r] = full_range(type_)

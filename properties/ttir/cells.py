@@ -40,7 +40,7 @@ def choose(condition: np.ndarray, yes: Cell, no: Cell, rank: int) -> Cell:
     if one is two and one_taint is two_taint:
         return yes
     if one is None or two is None:
-        return (two if one is None else one), None, None
+        return no if one is None else yes
     axes = one.rank if isinstance(one, Pointer) else one.ndim
     if condition.ndim < axes:
         condition = condition.reshape(condition.shape + (1,) * (axes - condition.ndim))

@@ -1,56 +1,84 @@
-"""Contraction: a product that feeds one sum becomes a fused multiply-add, as the GPU's compiler does."""
+"""Contraction: a product that feeds a sum becomes a fused multiply-add, as the GPU's compiler does it.
+
+Seen on an H200 with Triton 3.6, bit for bit: every sum takes a product of its own block, also one that
+others read as well, and also through splat, expand_dims and broadcast; of two products it takes the one
+with fewer readers, else the left one; a product does not cross into a loop.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
 
 from .program import Operation, Type
 
 SUMS = ("arith.addf", "arith.subf")
+SHAPES = ("tt.splat", "tt.broadcast", "tt.expand_dims")
+NewSlot = Callable[[Type], int]
 
 
-def contract(operations: list[Operation], uses: dict[int, int], types: list[Type]) -> list[Operation]:
-    """Returns the operations of one block with `machine.fma` in place of product and sum.
-
-    Only a product whose one use is the sum, in the same block, is taken; of two products the left one.
-    """
-    producers: dict[int, Operation] = {}
-    replaced: dict[int, Operation] = {}
-    dropped: set[int] = set()
+def contract(
+    operations: list[Operation], uses: dict[int, int], types: list[Type], new_slot: NewSlot
+) -> list[Operation]:
+    """Returns the operations of one block with `machine.fma` in place of sums of products."""
+    producers = {slot: operation for operation in operations for slot in operation.results}
+    result: list[Operation] = []
     for operation in operations:
-        for slot in operation.results:
-            producers[slot] = operation
-        if operation.name not in SUMS or types[operation.results[0]].element == "f64":
+        chain = _product(operation, producers, uses) if operation.name in SUMS else None
+        if chain is None:
+            result.append(operation)
             continue
-        for side in (0, 1):
-            chain = _product(operation.operands[side], producers, uses)
-            if chain is None or any(id(link) in dropped for link in chain):
-                continue
-            product = chain[-1]
-            attributes: dict[str, object] = {
-                "negates_product": operation.name == "arith.subf" and side == 1,
-                "negates_addend": operation.name == "arith.subf" and side == 0,
-            }
-            replaced[id(operation)] = Operation(
-                "machine.fma",
-                (*product.operands, operation.operands[1 - side]),
-                operation.results,
-                attributes,
-                (),
-                operation.location,
-            )
-            dropped.update(id(link) for link in chain)
-            break
-    return [replaced.get(id(operation), operation) for operation in operations if id(operation) not in dropped]
+        side, (product, *shapes) = chain
+        factors = [_reshaped(slot, shapes, types, new_slot, result) for slot in product.operands]
+        attributes: dict[str, object] = {
+            "negates_product": operation.name == "arith.subf" and side == 1,
+            "negates_addend": operation.name == "arith.subf" and side == 0,
+        }
+        addend = operation.operands[1 - side]
+        result.append(
+            Operation("machine.fma", (*factors, addend), operation.results, attributes, (), operation.location)
+        )
+        uses[operation.operands[side]] -= 1
+        for slot in product.operands:
+            uses[slot] = uses.get(slot, 0) + 1
+    return _without_dead(result, uses)
 
 
-def _product(slot: int, producers: dict[int, Operation], uses: dict[int, int]) -> list[Operation] | None:
-    """Follows a slot through broadcasts to a product that nothing else reads."""
-    chain: list[Operation] = []
-    while uses.get(slot) == 1 and slot in producers:
-        operation = producers[slot]
-        chain.append(operation)
-        if operation.name == "arith.mulf":
-            return chain
-        if operation.name != "tt.broadcast":
-            return None
-        slot = operation.operands[0]
-    return None
+def _product(
+    operation: Operation, producers: dict[int, Operation], uses: dict[int, int]
+) -> tuple[int, list[Operation]] | None:
+    """Returns which operand of a sum is a product, and the product with the changes of shape after it."""
+    found = []
+    for side, slot in enumerate(operation.operands):
+        shapes: list[Operation] = []
+        while slot in producers and producers[slot].name in SHAPES:
+            shapes.insert(0, producers[slot])
+            slot = producers[slot].operands[0]
+        if slot in producers and producers[slot].name == "arith.mulf":
+            found.append((uses.get(slot, 0), side, [producers[slot], *shapes]))
+    if not found:
+        return None
+    _, side, chain = min(found, key=lambda entry: entry[:2])
+    return side, chain
+
+
+def _reshaped(slot: int, shapes: list[Operation], types: list[Type], new_slot: NewSlot, result: list[Operation]) -> int:
+    """Gives a factor the shape that its product was given."""
+    for shape in shapes:
+        target = new_slot(types[shape.results[0]])
+        result.append(replace(shape, operands=(slot,), results=(target,)))
+        slot = target
+    return slot
+
+
+def _without_dead(operations: list[Operation], uses: dict[int, int]) -> list[Operation]:
+    """Drops products, and changes of their shape, that nothing reads any more."""
+    kept: list[Operation] = []
+    for operation in reversed(operations):
+        is_pure = operation.name == "arith.mulf" or operation.name in SHAPES
+        if is_pure and all(uses.get(slot, 1) == 0 for slot in operation.results):
+            for slot in operation.operands:
+                uses[slot] = uses.get(slot, 1) - 1
+            continue
+        kept.append(operation)
+    return kept[::-1]

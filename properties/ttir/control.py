@@ -29,7 +29,7 @@ def bind_terminator(op: Operation, binding: Binding) -> None:
     """Terminators are read by whatever owns their block."""
 
 
-@operation("llvm.intr.assume", "gpu.barrier_nothing", note="no effect")
+@operation("llvm.intr.assume", note="no effect")
 def bind_nothing(op: Operation, binding: Binding) -> None:
     """Has no effect on values."""
 

@@ -86,11 +86,8 @@ class _Borrowed:
     """Runs an access with a computed pointer and mask in slots of its own."""
 
     def __init__(self, op: Operation, binding: Binding) -> None:
-        types = binding.function.types
-        self.pointer, self.mask = len(types), len(types) + 1
-        types.extend([Type("i8", is_pointer=True), Type("i1")])
-        for values in (binding.data, binding.ranges):
-            values.extend([None, None])
+        self.pointer = binding.new_slot(Type("i8", is_pointer=True))
+        self.mask = binding.new_slot(Type("i1"))
 
     def fill(self, frame: Frame, pointer: Any, mask: Any, mark: Any) -> None:
         frame.data[self.pointer], frame.taint[self.pointer] = pointer, mark
@@ -106,14 +103,8 @@ def bind_load(op: Operation, binding: Binding) -> Step:
     type_, descriptor_type = binding.type(r), binding.type(d)
     rank = descriptor_type.rank
     tile_type = Type(type_.element, type_.shape) if op.name.endswith("gather") else descriptor_type
-    filler = len(binding.function.types)
-    binding.function.types.append(Type(type_.element, tile_type.shape))
-    binding.data.append(None)
-    binding.ranges.append(None)
-    result = len(binding.function.types)
-    binding.function.types.append(Type(type_.element, tile_type.shape))
-    binding.data.append(None)
-    binding.ranges.append(None)
+    filler = binding.new_slot(Type(type_.element, tile_type.shape))
+    result = binding.new_slot(Type(type_.element, tile_type.shape))
     load = Operation("tt.load", (borrowed.pointer, borrowed.mask, filler), (result,), {}, (), op.location)
     inner = bind_plain_load(load, binding)
     assert inner is not None  # a load always runs

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,9 @@ ESCAPES = {torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__}
 class _Storage:
     """One boolean per item of a storage, true once written."""
 
-    def __init__(self, tensor: torch.Tensor) -> None:
+    def __init__(self, tensor: torch.Tensor, forget: Callable[[weakref.ref[torch.Tensor]], None]) -> None:
+        # once the tensor is gone, its address may be anything's
+        self.owner = weakref.ref(tensor, forget)
         self.item = tensor.element_size()
         self.bytes = tensor.untyped_storage().nbytes()
         count = self.bytes // self.item
@@ -63,10 +67,20 @@ class Fresh(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         if function in EMPTY:
             if result.device.type == "cpu" and result.numel():
-                self.storages[result.untyped_storage().data_ptr()] = _Storage(result)
+                self._remember(result)
         else:
             self._settle(function, args, kwargs or {}, result)
         return result
+
+    def _remember(self, tensor: torch.Tensor) -> None:
+        address = tensor.untyped_storage().data_ptr()
+
+        def gone(owner: weakref.ref[torch.Tensor]) -> None:
+            found = self.storages.get(address)
+            if found is not None and found.owner is owner:
+                del self.storages[address]
+
+        self.storages[address] = _Storage(tensor, gone)
 
     def _settle(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Forgets storages that were written, and those whose address a new tensor has taken."""

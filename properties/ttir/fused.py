@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,68 @@ def fused_float32(a: Any, b: Any, c: Any) -> Any:
     return np.where(undecided, nudged, total).astype(np.float32)
 
 
+def _two_sum(x: Any, y: Any) -> tuple[Any, Any]:
+    """Returns a rounded sum and its error (Knuth)."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)
+
+
+def _two_product(x: Any, y: Any) -> tuple[Any, Any]:
+    """Returns a rounded product and its error, from halves of 26 bits (Dekker, Veltkamp)."""
+    product = x * y
+    x_high, y_high = _upper_half(x), _upper_half(y)
+    x_low, y_low = x - x_high, y - y_high
+    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return product, error
+
+
+def _upper_half(x: Any) -> Any:
+    shifted = x * 134217729.0  # 2^27 + 1
+    return shifted - (shifted - x)
+
+
+def _odd_sum(x: Any, y: Any) -> Any:
+    """Returns a sum that, where inexact, has an odd last bit: rounding it again is rounding once."""
+    total, error = _two_sum(x, y)
+    is_even = (total.view(np.uint64) & ONE) == 0
+    nudged = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
+    return np.where((error != 0) & is_even & np.isfinite(total), nudged, total)
+
+
+def fused_float64(a: Any, b: Any, c: Any) -> Any:
+    """Returns a * b + c for float64 with one rounding (Boldo and Melquiond, 2008).
+
+    Lanes whose intermediate values leave the middle of the exponents' range are computed as fractions.
+    """
+    a, b, c = np.broadcast_arrays(a, b, c)
+    product, product_error = _two_product(a, b)
+    low, low_error = _two_sum(c, product_error)
+    high, high_error = _two_sum(product, low)
+    result = high + _odd_sum(low_error, high_error)
+    sizes = [np.abs(value) for value in (a, b, product)]
+    is_middle = np.logical_and.reduce([(size > 2.0**-400) & (size < 2.0**400) for size in sizes])
+    is_middle &= (np.abs(c) < 2.0**400) & ((np.abs(c) > 2.0**-400) | (c == 0))
+    if not is_middle.all():
+        result = np.where(is_middle, result, _as_fractions(a, b, c, ~is_middle))
+    return result
+
+
+def _as_fractions(a: Any, b: Any, c: Any, lanes: Any) -> Any:
+    """Computes chosen lanes exactly; infinities, NaN and zero products need no care."""
+    result = a * b + c
+    for place in zip(*np.nonzero(lanes), strict=True):
+        x, y, z = float(a[place]), float(b[place]), float(c[place])
+        if np.isfinite([x, y, z]).all() and x and y:
+            exact = Fraction(x) * Fraction(y) + Fraction(z)
+            try:
+                # a quotient of integers rounds once
+                result[place] = float(exact) if exact else x * y + z
+            except OverflowError:
+                result[place] = np.inf if exact > 0 else -np.inf
+    return result
+
+
 def _fused_narrow(a: Any, b: Any, c: Any, element: str) -> Any:
     """Does the same for 16-bit floats: the float64 sum is made odd where inexact, then rounded once."""
     product = np.multiply(a, b, dtype=np.float64)
@@ -69,8 +132,7 @@ def bind_fma(op: Operation, binding: Binding) -> Step:
     element = binding.type(r).element
     negates_product = bool(op.attributes.get("negates_product"))
     negates_addend = bool(op.attributes.get("negates_addend"))
-    if element == "f64":
-        raise binding.unsupported(op, "f64")
+    compute = {"f32": fused_float32, "f64": fused_float64}.get(element)
 
     def step(frame: Frame) -> None:
         data, taint = frame.data, frame.taint
@@ -79,7 +141,7 @@ def bind_fma(op: Operation, binding: Binding) -> Step:
             x = -x
         if negates_addend:
             z = -z
-        data[r] = fused_float32(x, y, z) if element == "f32" else _fused_narrow(x, y, z, element)
+        data[r] = compute(x, y, z) if compute is not None else _fused_narrow(x, y, z, element)
         mark = taint[a]
         if taint[b] is not None or taint[c] is not None:
             mark = join(join(mark, taint[b]), taint[c])

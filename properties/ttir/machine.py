@@ -82,6 +82,12 @@ class Machine:
             self.fresh.exit()
         self._interceptions.pop().restore()
 
+    def clear(self) -> None:
+        """Forgets hazards and launches; a launch holds on to its tensors."""
+        self.hazards.clear()
+        self.launches.clear()
+        self.dropped = 0
+
     def unwritten(self, tensor: Any) -> Hazard | None:
         """Returns a hazard if elements of a tensor made by torch.empty in this machine were never written."""
         place = ("tensor", "<no launch>", "<unknown>", 0)

@@ -9,6 +9,8 @@ from .program import Location, Operation
 from .type_text import parse_type, parse_types, split_top
 
 if TYPE_CHECKING:
+    from .parse import _Reader
+
 
 def structured(reader: _Reader, name: str, text: str, results: str, scope: dict[str, int]) -> Operation:
     """Reads an operation whose text opens a region, up to the line that closes its last region."""

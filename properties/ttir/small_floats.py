@@ -89,4 +89,8 @@ def encode_toward_zero(values: Any, element: str) -> np.ndarray:
         nearest = np.asarray(values).astype(np.float16)
         is_over = np.abs(nearest.astype(np.float64)) > np.abs(np.asarray(values, np.float64))
         return np.where(is_over, np.nextafter(nearest, np.float16(0)), nearest).astype(np.float16).view(np.uint16)
-    return encode_small(values, element, toward_zero=True)
+    result = encode_small(values, element, toward_zero=True)
+    if FORMATS[element].specials == "ieee":
+        # the compiler's own sequence for this keeps infinities
+        result = np.where(np.isinf(values), np.where(np.signbit(values), 0xFC, 0x7C).astype(np.uint8), result)
+    return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from properties import tally
+from properties import cases, tally
 from properties.cases import Forward, Geometry, Metadata, Request
 from properties.invariants import values
 from properties.tally import Count, verdict
@@ -62,7 +62,7 @@ def test_the_words_of_a_violation():
 
 def test_a_case_pastes_back():
     """Evaluates a case's repr to the case."""
-    assert eval(repr(CASE)) == CASE
+    assert eval(repr(CASE), vars(cases)) == CASE
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_is_not_offered_is_not_judged(monkeypatch):
     monkeypatch.setattr(tally, "COUNTS", {})
     from properties.invariants import hazards, metadata
 
-    with pytest.raises(NotJudged, match="loose.py offers no sconv_seq_metadata"):
+    with pytest.raises(NotJudged, match=r"loose\.py offers no sconv_seq_metadata"):
         metadata.searchsorted(Loose(), Metadata())
     with pytest.raises(NotJudged, match=r"does not observe hazards; judge with --engine ttir"):
         hazards.fused_sconv(Loose(), CASE)

@@ -20,7 +20,7 @@ NO_RESERVE = 0x4000  # Linux's MAP_NORESERVE, which Python names from 3.11 on
 def memory():
     """Gives 16 GiB of address space as bfloat16."""
     space = mmap.mmap(-1, 2 * FAR, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
-    yield torch.frombuffer(space, dtype=torch.bfloat16)
+    return torch.frombuffer(space, dtype=torch.bfloat16)
 
 
 @triton.jit

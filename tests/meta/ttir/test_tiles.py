@@ -1,6 +1,8 @@
-"""Operations on whole tiles against PyTorch: reductions, scans, products, rearrangements, atomics, descriptors."""
+"""Operations on whole tiles against PyTorch."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -140,7 +142,7 @@ def test_dot_precision():
     assert not torch.equal(out, exact.float())
 
 
-ATOMICS = {
+ATOMICS: dict[str, Callable] = {
     "add": lambda old, x: old + x,
     "max": max,
     "min": min,

@@ -1,0 +1,81 @@
+"""Memory: tensors between red zones, in whatever strides, on either device; sparse where they are gigantic."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+
+import torch
+
+from properties import contents
+
+RED_ZONE = 64  # elements before and after every tensor; keeps its start aligned to 16 bytes
+_CANARY = 0x5A  # the byte that red zones are filled with
+
+
+@dataclass
+class Guarded:
+    """A tensor inside a larger allocation whose other bytes must never change."""
+
+    name: str
+    view: torch.Tensor
+    memory: torch.Tensor  # the whole allocation, flat; the view itself where that is sparse
+    before: torch.Tensor  # its contents when the case was built
+
+    @property
+    def changed(self) -> torch.Tensor:
+        """Indices into `memory` of elements whose bits differ from `before`."""
+        return (contents.bits(self.memory) != contents.bits(self.before)).nonzero().flatten()
+
+
+FAR_PAGE = 2**30  # elements of page padding from which the cache is sparse: only its pages are filled and compared
+
+
+def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
+    if device.type != "cpu":
+        return torch.empty(extent, dtype=dtype, device=device)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, unnamed before Python 3.13
+    return torch.frombuffer(mmap.mmap(-1, extent * dtype.itemsize, flags=flags), dtype=dtype)
+
+
+def guard(name: str, extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A flat allocation of `extent` elements between two red zones, all canary."""
+    size = extent + 2 * RED_ZONE
+    memory = torch.full((size * dtype.itemsize,), _CANARY, dtype=torch.uint8, device=device)
+    return memory.view(dtype)
+
+
+def owned(
+    name: str,
+    values: torch.Tensor,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    around: torch.Tensor | None,
+) -> Guarded:
+    """Lays `values` out with `strides` between red zones; gaps between elements hold `around` or canary."""
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if values.numel() else 0
+    memory = guard(name, extent, values.dtype, values.device)
+    if around is not None and extent:
+        memory[RED_ZONE : RED_ZONE + extent] = around[:extent]
+    view = memory.as_strided(shape, strides, RED_ZONE)
+    view.copy_(values)
+    return Guarded(name, view, memory, memory.clone())
+
+
+def moved(one: Guarded, device: torch.device) -> Guarded:
+    """The same tensor between its red zones, on another device."""
+    if device.type == "cpu":
+        return one
+    memory = one.memory.to(device)
+    view = memory.as_strided(one.view.shape, one.view.stride(), one.view.storage_offset())
+    return Guarded(one.name, view, memory, memory.clone())
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a tensor without gaps."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(1, size)
+    return tuple(reversed(strides))

@@ -1,0 +1,98 @@
+"""The judge as its users call it: exit codes, the header, the verdicts, one line for a wrong request."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.meta.candidates.faults import write_faulty
+
+ROOT = Path(__file__).parents[2]
+ONE_OPERATOR = "from tests.meta.candidates.plain import sconv_seq_metadata\n"
+ONE_CASE_EACH = ("-p", "no:cacheprovider", "tests/test_metadata.py")
+
+
+def called(*arguments: str) -> tuple[int, str]:
+    """Exit code and everything printed by one run of the judge."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-n", "0", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--candidate", "no/such.py"), "ERROR: candidate 'no/such.py' is no file; allowed: "),
+        (("--engine", "gpu"), "ERROR: engine 'gpu' is unknown; allowed: auto, cuda, ttir, interpreter"),
+        pytest.param(
+            ("--engine", "cuda"),
+            "ERROR: engine 'cuda' cannot run here: torch sees no CUDA GPU; allowed here: auto, ttir, interpreter",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here: the engine can run"),
+        ),
+    ],
+)
+def test_a_wrong_request_is_one_line(arguments, line):
+    """Ends with exit code 4 and one line that names what is allowed, no traceback."""
+    code, printed = called(*arguments, "tests/test_metadata.py")
+    assert code == 4
+    assert line in printed
+    assert "Traceback" not in printed
+    assert len(printed.strip().splitlines()) == 1
+
+
+def test_a_candidate_with_one_operator(tmp_path):
+    """Judges what is offered, says in header and verdicts what is not, and passes."""
+    path = tmp_path / "half.py"
+    path.write_text(ONE_OPERATOR)
+    code, printed = called("-v", "--candidate", str(path), "tests/test_metadata.py", "tests/test_values.py")
+    assert code == 0, printed
+    assert f"judging: {path} (sha256 " in printed
+    assert ", sconv_seq_metadata; not offered: fused_sconv" in printed
+    assert "engine: " in printed
+    assert "profile pr" in printed
+    assert "holds      metadata.searchsorted            100 cases" in printed
+    assert re.search(rf"not judged values\.dense_exact +{path} offers no fused_sconv", printed)
+    assert "missing    fused_sconv is not offered by the candidate" in printed
+
+
+def test_a_faulty_candidate(tmp_path):
+    """Fails with the violation's text alone, counts it, and says how to see it again."""
+    path = str(write_faulty("search_one_step_short", tmp_path))
+    code, printed = called("--candidate", path, "tests/test_metadata.py")
+    assert code == 1
+    assert "Violation: " in printed
+    assert "[metadata.searchsorted]" in printed
+    assert "Failing case: Metadata(" in printed
+    assert f"Reproduce:    pytest 'tests/test_metadata.py::test_searchsorted' --candidate {path} --engine " in printed
+    assert "violated   metadata.searchsorted" in printed
+    assert "Traceback" not in printed
+    assert "hypothesis/core.py" not in printed
+
+
+def test_counts_come_home_from_workers(tmp_path):
+    """Adds up the counts of xdist's workers."""
+    path = tmp_path / "half.py"
+    path.write_text(ONE_OPERATOR)
+    code, printed = called("-n", "2", "--candidate", str(path), "tests/test_metadata.py")
+    assert code == 0, printed
+    assert "2 holds, 0 violated, 0 not judged; 200 cases" in printed
+
+
+def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):
+    """Ends with exit code 1 when a property's cases never reached what it is about."""
+    path = tmp_path / "half.py"
+    path.write_text(
+        ONE_OPERATOR + "from properties import tally\n"
+        "tally.CATALOGUE.update(__import__('properties.invariants.metadata').tally.CATALOGUE)\n"
+        "from dataclasses import replace\n"
+        "name = 'metadata.searchsorted'\n"
+        "tally.CATALOGUE[name] = replace(tally.CATALOGUE[name], needs=frozenset({'a blue moon'}))\n"
+    )
+    code, printed = called("--candidate", str(path), "tests/test_metadata.py::test_searchsorted")
+    assert code == 1, printed
+    assert "not judged metadata.searchsorted            100 cases  no case reached: a blue moon" in printed
