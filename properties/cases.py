@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 CONTENTS = ("exact", "codes", "normal", "wide", "cancel")
 
 
-@dataclass(frozen=True)
-class Geometry:
+class Case:
+    """A part of a case; its repr names what differs from the default, and evaluates to the part."""
+
+    def __repr__(self) -> str:
+        shown = []
+        for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, field.name)
+            if value != field.default:
+                shown.append(f"{field.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Geometry(Case):
     """One stream of a layer: `H` heads of width `ws` at `off_s` in block rows of `D`, `N` tokens a block, `W` taps."""
 
     H: int = 1
@@ -25,8 +37,8 @@ class Geometry:
         return self.H * self.ws
 
 
-@dataclass(frozen=True)
-class Request:
+@dataclass(frozen=True, repr=False)
+class Request(Case):
     """`length` new rows of a request with `start` tokens; it shares whole blocks with the earlier request `fork`."""
 
     start: int = 0
@@ -34,8 +46,8 @@ class Request:
     fork: int | None = None
 
 
-@dataclass(frozen=True)
-class Layout:
+@dataclass(frozen=True, repr=False)
+class Layout(Case):
     """How tensors lie in memory: unused table columns and rows, row stride, page padding, strides of the weight."""
 
     table_columns: int = 0  # columns beyond the longest request
@@ -46,8 +58,8 @@ class Layout:
     weight: str = "plain"  # "plain", "transposed" (taps outermost) or "sliced" (every other row of a larger tensor)
 
 
-@dataclass(frozen=True)
-class Forward:
+@dataclass(frozen=True, repr=False)
+class Forward(Case):
     """One call of `fused_sconv`: requests in row order, then `pads` rows that are padding with stale metadata.
 
     `holes` are rows of requests whose slot is negative; `block_seed` 0 hands out physical blocks in
@@ -85,8 +97,8 @@ class Forward:
         return tuple(starts)
 
 
-@dataclass(frozen=True)
-class Metadata:
+@dataclass(frozen=True, repr=False)
+class Metadata(Case):
     """One call of `sconv_seq_metadata`: `lengths`, `repeat` times over, then padding, then slack to stay untouched."""
 
     lengths: tuple[int, ...] = (1,)

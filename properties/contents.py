@@ -29,13 +29,13 @@ def poison(count: int, dtype: str) -> torch.Tensor:
 
 
 def codes(first: int, count: int, dtype: str) -> torch.Tensor:
-    """`count` positive normal numbers that tell positions apart: consecutive bit patterns, scattered by a stride.
+    """`count` positive normal numbers that tell positions apart: bit patterns scattered by a stride, from about 1 on.
 
     Distinct until the dtype has no more finite patterns (30,720 for fp16, 32,512 for bf16).
     """
     integer, smallest, span, _ = _PATTERNS[dtype]
     stride = 7919  # a prime that divides no span, so that neighbouring codes differ in exponent as well
-    pattern = smallest + (np.arange(first, first + count, dtype=np.int64) * stride) % span
+    pattern = smallest + (span // 2 + np.arange(first, first + count, dtype=np.int64) * stride) % span
     return torch.from_numpy(pattern.astype(integer)).view(DTYPES[dtype])
 
 

@@ -60,7 +60,8 @@ class Judge:
         for name in sorted(tally.COUNTS):
             count = tally.COUNTS[name]
             what, reason = tally.verdict(name, count)
-            cases = f"{count.judged:>7,} cases" if count.judged or what != NOT_JUDGED else " " * 13
+            unit = "held " if what == VIOLATED else "cases"
+            cases = f"{count.judged:>7,} {unit}" if count.judged else " " * 13
             lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
             if count.example:
                 lines += [f"           {line}" for line in count.example.splitlines() if line]

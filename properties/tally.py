@@ -107,7 +107,7 @@ def note(violation: Violation) -> None:
 def verdict(name: str, count: Count) -> tuple[str, str]:
     """The verdict on a property and its reason, from what was counted."""
     if count.violated:
-        return VIOLATED, f"{count.judged} other cases held" if count.judged else ""
+        return VIOLATED, ""
     missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
     if count.reasons:
         return NOT_JUDGED, "; ".join(sorted(count.reasons))

@@ -47,39 +47,42 @@ def judge(
         test()
     except Violation as violation:
         words = str(violation)
+    except OutOfPatience:
+        words = str(patience.smallest)
     except NotJudged as reason:
         words = f"not judged [{entry.name}]: {reason}"
     if words:
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
 
 
+class OutOfPatience(BaseException):
+    """Ends a test whose time for shrinking is over; Hypothesis lets it pass, and has stored its smallest case."""
+
+
 class Patience:
-    """Bounds the time spent on shrinking: the first failures of a process get the most.
+    """Bounds the time spent on shrinking: the first failures of a process get the most."""
 
-    Once it has run out, only cases that failed before are run again; Hypothesis then finds nothing
-    smaller and reports the smallest it has.
-    """
-
-    seconds = 8.0  # for the first failing test of a process, half of it for the second, a third for the next
-    least = 2.0
+    seconds = 6.0  # for the first failing test of a process, half of it for the second, a third for the next
+    least = 1.0
     failures = 0  # of this process, over all tests
 
     def __init__(self) -> None:
         self.deadline: float | None = None
-        self.failed: list[Any] = []
+        self.smallest: Violation | None = None
 
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
-        """Judges a case, unless time has run out and the case has not failed before."""
+        """Judges a case, or ends the test once a failure is known and its time is over."""
         __tracebackhide__ = True
-        if self.deadline and time.monotonic() > self.deadline and case not in self.failed:
-            return
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfPatience
         try:
             invariant(ops, case)
-        except Violation:
+        except Violation as violation:
             if self.deadline is None:
                 Patience.failures += 1
                 self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
-            self.failed.append(case)
+            if self.smallest is None or len(repr(case)) <= len(repr(self.smallest.case)):
+                self.smallest = violation
             raise
 
 

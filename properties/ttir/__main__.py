@@ -28,11 +28,17 @@ def main(arguments: list[str]) -> int:
     for hazard in machine.hazards:
         print(hazard)
     total = len(machine.hazards) + machine.dropped
-    print(
-        f"{total} hazards in {len(machine.launches)} launches of {machine.specialisations} specialisations",
-        file=sys.stderr,
+    counts = (
+        _counted(total, "hazard"),
+        _counted(len(machine.launches), "launch", "launches"),
+        _counted(machine.specialisations, "specialisation"),
     )
+    print("{} in {} of {}".format(*counts), file=sys.stderr)
     return 1 if total else 0
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from .memory import Buffer
 from .mixed import pieces
 from .pointers import Pointer
 from .program import Operation
+from .ranges import known
 from .registry import Step, operation
 from .report import outside, read_only, tainted
 from .run import UNDEFINED, Frame
@@ -39,7 +40,7 @@ def bind_addptr(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
         pointer, offset = frame.data[a], frame.data[b]
         if has_checks:
-            low, high = frame.ranges[b]
+            low, high = known(frame, b)
             frame.taint[r] = join(frame.taint[a], frame.taint[b])
         else:
             low = high = 0
@@ -134,7 +135,6 @@ def bind_load(op: Operation, binding: Binding) -> Step:
     shape, element = type_.shape, type_.element
     zero = stored_dtype(type_).type(0)
     has_checks = binding.has_checks
-    is_ranged = type_.is_integer and has_checks
 
     def fetch(frame: Frame, pointer: Pointer, chosen: Any) -> tuple[Any, Any]:
         data, buffer = frame.data, pointer.base
@@ -178,8 +178,7 @@ def bind_load(op: Operation, binding: Binding) -> Step:
                     mark = join(mark, np.where(chosen, some_mark, np.int16(0)))
         frame.data[r] = values
         frame.taint[r] = mark
-        if is_ranged:
-            frame.ranges[r] = (0, 1) if element == "i1" else span(values)
+        frame.ranges[r] = None  # whoever needs the range asks for it
 
     return step
 

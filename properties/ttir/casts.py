@@ -12,6 +12,7 @@ from .elements import BITS, UNSIGNED, decode, encode
 from .integers import first_operands
 from .pointers import Pointer
 from .program import Operation
+from .ranges import known
 from .registry import Step, operation
 from .run import Frame
 
@@ -32,7 +33,7 @@ def bind_extend(op: Operation, binding: Binding) -> Step:
             span = (0, 1) if is_unsigned else (-1, 0)
         elif is_unsigned:
             frame.data[r] = x.view(unsigned).astype(target)
-            if span is not None and span[0] < 0:
+            if span is None or span[0] < 0:
                 span = (0, 2 ** BITS[source.element] - 1)
         else:
             frame.data[r] = x.astype(target)
@@ -57,7 +58,7 @@ def bind_truncate(op: Operation, binding: Binding) -> Step:
         frame.data[r] = compute(frame.data[a])
 
     def step(frame: Frame) -> None:
-        x, mark, span = frame.data[a], frame.taint[a], frame.ranges[a]
+        x, mark, span = frame.data[a], frame.taint[a], known(frame, a)
         out = compute(x)
         if not is_bool and (span[0] < lowest or span[1] > highest):
             bad = out != x

@@ -11,7 +11,7 @@ from .cells import join
 from .elements import BITS, UNSIGNED
 from .integers import first_operands, forgiven
 from .program import Operation
-from .ranges import divide, remainder
+from .ranges import divide, known, remainder
 from .registry import Step, operation
 from .run import Frame
 
@@ -80,7 +80,7 @@ def bind_division(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
         data, taint, ranges = frame.data, frame.taint, frame.ranges
         x, y = data[a], data[b]
-        one, other = ranges[a], ranges[b]
+        one, other = known(frame, a), known(frame, b)
         mark = join(taint[a], taint[b])
         if other[0] <= 0 <= other[1]:
             zero = y == 0
@@ -128,7 +128,7 @@ def bind_shift(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
         data, taint, ranges = frame.data, frame.taint, frame.ranges
         x, y = data[a], data[b]
-        one, other = ranges[a], ranges[b]
+        one, other = known(frame, a), known(frame, b)
         out, mark = compute(x, y), join(taint[a], taint[b])
         if other[0] < 0 or other[1] >= width:
             bad = y.view(unsigned) >= unsigned.type(width)

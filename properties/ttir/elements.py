@@ -45,7 +45,9 @@ def decode(bits: np.ndarray, element: str) -> np.ndarray:
     if element in WIDE_FLOATS:
         return bits
     if element == "bf16":
-        return np.left_shift(bits, SIXTEEN, dtype=np.uint32).view(np.float32)
+        wide = bits.astype(np.uint32)
+        wide <<= SIXTEEN
+        return wide.view(np.float32)
     if element == "f16":
         return bits.view(np.float16).astype(np.float32)
     from .small_floats import decode_table

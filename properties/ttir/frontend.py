@@ -110,6 +110,12 @@ def _ttir(function: JITFunction, arguments: Any, specialization: Any, options: A
     return str(stages["ttir"](module, {}))
 
 
+def refuse_interpreter() -> None:
+    """Raises if Triton's interpreter has taken the place of the functions that the machine intercepts."""
+    if triton.knobs.runtime.interpret:
+        raise RuntimeError("TRITON_INTERPRET = 1: Triton's interpreter runs the launches; unset it to use the machine")
+
+
 def version() -> str:
     """Returns Triton's version, a part of every cache key."""
     return triton.__version__

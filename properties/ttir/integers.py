@@ -11,7 +11,7 @@ from .binding import Binding, full_range, stored_dtype
 from .cells import join
 from .elements import BITS, UNSIGNED
 from .program import Operation
-from .ranges import RANGES
+from .ranges import RANGES, known
 from .registry import Step, operation
 from .run import UNDEFINED, Frame
 
@@ -93,7 +93,7 @@ def bind_wrapping(op: Operation, binding: Binding) -> Step:
         mark, other = taint[a], taint[b]
         if other is not None:
             mark = join(mark, other)
-        one, two = ranges[a], ranges[b]
+        one, two = known(frame, a), known(frame, b)
         low, high = bound(one, two)
         # numbers that are read as unsigned are judged here only while none of them has its top bit set
         if low < lowest or high > highest or (is_unsigned and min(low, one[0], two[0]) < 0):
@@ -167,7 +167,7 @@ def bind_bitwise(op: Operation, binding: Binding) -> Step:
         mark, other = taint[a], taint[b]
         mark = mark if other is None else join(mark, other)
         taint[r] = forgiven(mark) if forgives else mark
-        ranges[r] = bound(ranges[a], ranges[b])
+        ranges[r] = bound(known(frame, a), known(frame, b))
 
     return step
 
@@ -189,7 +189,7 @@ def bind_and(op: Operation, binding: Binding) -> Step:
         if mark is not None or other is not None:
             mark = join(_masked(mark, other, y, is_mask), _masked(other, mark, x, is_mask))
         taint[r] = mark
-        ranges[r] = (0, 1) if is_mask else bound(ranges[a], ranges[b])
+        ranges[r] = (0, 1) if is_mask else bound(known(frame, a), known(frame, b))
 
     return step
 

@@ -70,6 +70,7 @@ class Machine:
         return len(self._keys)
 
     def __enter__(self) -> Machine:
+        frontend.refuse_interpreter()
         self._interceptions.append(frontend.Interception(self._launch))
         if self.checks:
             self.fresh.enter()

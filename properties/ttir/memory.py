@@ -45,6 +45,7 @@ class Buffer:
         "is_gapless",
         "is_read_only",
         "item",
+        "limit",
         "log",
         "name",
         "shadow",
@@ -59,6 +60,8 @@ class Buffer:
         self.item: int = tensor.element_size()
         shape, strides = tuple(tensor.shape), tensor.stride()
         self.dims, self.extent = layout(shape, strides)
+        # an array, because comparing with a NumPy scalar costs twice as much
+        self.limit = np.array([self.extent], np.uint64)
         self.is_gapless = len(self.dims) == 0 or (len(self.dims) == 1 and self.dims[0][1] == 1)
         self.views: dict[str, np.ndarray] = {}
         self.log: Extent | None = None
@@ -77,7 +80,7 @@ class Buffer:
 
     def contains(self, offset: np.ndarray) -> np.ndarray:
         """Says for each offset whether it is an element of the tensor."""
-        inside = offset.view(np.uint64) < np.uint64(self.extent)
+        inside = offset.view(np.uint64) < self.limit
         if self.is_gapless or not inside.any():
             return inside
         if self.extent <= MAP_LIMIT:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 Range = tuple[int, int]
+
+
+def known(frame: Any, slot: int) -> Range:
+    """Returns the range of a slot; where none is known, as after a load, the array is asked, once."""
+    found = frame.ranges[slot]
+    if found is None:
+        data = frame.data[slot]
+        found = int(np.minimum.reduce(data, axis=None)), int(np.maximum.reduce(data, axis=None))
+        frame.ranges[slot] = found
+    return found
 
 
 def _add(one: Range, other: Range) -> Range:

@@ -45,12 +45,12 @@ def contraction(x_ptr, y_ptr, z_ptr, w_ptr, out_ptr, n, KIND: tl.constexpr, BLOC
     elif KIND == "clamped":
         out = tl.maximum(x * y, z) + w
     elif KIND == "loop":
-        for step in range(n):
+        for _ in range(n):
             out += x * y
             x += z
     elif KIND == "product_before_loop":
         product = x * y
-        for step in range(n):
+        for _ in range(n):
             out += product
     elif KIND == "product_before_branch":
         product = x * y

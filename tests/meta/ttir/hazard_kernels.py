@@ -170,6 +170,14 @@ def unsigned_product(x_ptr, out_ptr, stride, row, HAS: tl.constexpr):
 
 
 @triton.jit
+def wide_product(x_ptr, out_ptr, row, HAS: tl.constexpr):
+    place = row * row  # here
+    if not HAS:
+        place = row
+    tl.store(out_ptr, tl.load(x_ptr + (place % 8 + 8)))
+
+
+@triton.jit
 def hashed(x_ptr, out_ptr, key, HAS: tl.constexpr):
     place = (key.to(tl.uint32) * 2654435761) % 8
     tl.store(out_ptr, tl.load(x_ptr + place))

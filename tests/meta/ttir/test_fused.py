@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,15 +30,15 @@ def nearest(exact: Fraction, dtype: type) -> float:
     return float(min((value for value in candidates if np.isfinite(value)), key=distance))
 
 
-def hard_factors(dtype: type, seed: int):
+def hard_factors(dtype: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns factors and addends whose exact sums lie near ties, cancel, or are subnormal."""
     random = np.random.default_rng(seed)
     info = np.finfo(dtype)
-    a = random.standard_normal(LANES).astype(dtype)
-    b = random.standard_normal(LANES).astype(dtype)
-    c = random.standard_normal(LANES).astype(dtype)
+    a: Any = random.standard_normal(LANES).astype(dtype)
+    b: Any = random.standard_normal(LANES).astype(dtype)
+    c: Any = random.standard_normal(LANES).astype(dtype)
     c[100:200] = -(a[100:200] * b[100:200])
-    few = np.array(2.0 ** (-(info.nmant + 1) // 2), dtype)
+    few: Any = np.array(2.0 ** (-(info.nmant + 1) // 2), dtype)
     a[200:300] = 1 + few * random.integers(0, 8, 100)
     b[200:300] = 1 + few * random.integers(0, 8, 100)
     c[200:300] = info.eps * 2.0 ** random.integers(-60, 10, 100)

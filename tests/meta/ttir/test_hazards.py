@@ -44,6 +44,7 @@ CASES = {
     "unmasked_other_to_mask": ((1,), lambda: (EIGHT.clone(), floats(8), 5), "masked-off lane without other"),
     "unmasked_other_to_branch": ((8,), lambda: (EIGHT.clone(), floats(8), 5), "masked-off lane without other"),
     "narrow_product": ((1,), lambda: (floats(24), floats(1), 1 << 20, 1 << 12), "wrapped index"),
+    "wide_product": ((1,), lambda: (floats(24), floats(1), (1 << 33) + 1), "wrapped index"),
     "unsigned_product": ((1,), lambda: (floats(8), floats(1), 1 << 20, 1 << 12), "wrapped index"),
     "divided": ((1,), lambda: (EIGHT.int(), EIGHT.int(), 0), "division by zero"),
     "left_over": ((1,), lambda: (EIGHT.int(), EIGHT.int(), 0), "division by zero"),

@@ -180,6 +180,13 @@ def test_reentrance():
     assert JITFunction.run is original
 
 
+def test_interpreter_is_refused(monkeypatch):
+    """With Triton's interpreter switched on, the machine would see nothing, and says so."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    with pytest.raises(RuntimeError, match="TRITON_INTERPRET = 1"), Machine():
+        pass
+
+
 def test_replay():
     """A recorded launch runs again on refilled buffers, with the scalars it had."""
     x, out = torch.arange(4.0), torch.zeros(4)
@@ -258,6 +265,6 @@ def test_command_line(tmp_path):
     bad = run_script(tmp_path, True)
     assert bad.returncode == 1, bad.stderr
     assert bad.stdout.startswith("done\nout-of-bounds write: out_ptr element 5, 3 lanes")
-    assert "1 hazards in 1 launches of 1 specialisations" in bad.stderr
+    assert "1 hazard in 1 launch of 1 specialisation" in bad.stderr
     good = run_script(tmp_path, False)
     assert (good.returncode, good.stdout) == (0, "done\n"), good.stderr
