@@ -17,7 +17,7 @@ JUDGE = pytest.StashKey[Judge]()
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
 # names of their own, since the one that Hypothesis picks under CI would give every shard the same cases.
-for profile, examples in (("pr", 100), ("nightly", 1_000), ("campaign", 20_000)):
+for profile, examples in (("pr", 40), ("nightly", 400), ("campaign", 8_000)):
     settings.register_profile(
         profile,
         max_examples=examples,

@@ -114,6 +114,77 @@ class Metadata(Case):
         return self.lengths * self.repeat
 
 
+@dataclass(frozen=True, repr=False)
+class Schedule(Case):
+    """One sequence of `sum(cuts)` rows: run in those chunks, or in windows of which 1 + `accepted` rows are kept."""
+
+    geometry: Geometry = Geometry()
+    cuts: tuple[int, ...] = (1,)
+    window: int = 2  # rows of a verify step: the next token and window - 1 drafts
+    accepted: int = 0  # drafts kept of each window
+    activation: str | None = None
+    use_residual: bool = True
+    contents: str = "normal"
+    block_seed: int = 0
+    seed: int = 0
+
+    @property
+    def length(self) -> int:
+        """Rows of the sequence."""
+        return sum(self.cuts)
+
+
+def schedule_edges(case: Schedule) -> frozenset[str]:
+    """The situations of a schedule that a case reaches, by name."""
+    N, W = case.geometry.N, case.geometry.W
+    at = [sum(case.cuts[:index]) for index in range(1, len(case.cuts))]
+    facts = {
+        "chunk shorter than W": any(0 < cut < W - 1 for cut in case.cuts) and len(case.cuts) > 1,
+        "chunk of one row": 1 in case.cuts and len(case.cuts) > 1,
+        "cut inside a block": any(position % N for position in at),
+        "three chunks": len(case.cuts) >= 3,
+        "rows over three blocks": case.length > 2 * N,
+        "rejected drafts": case.accepted < case.window - 1 and case.length > 1,
+        "accepted drafts": case.accepted > 0 and case.length > 1,
+        "window longer than W": case.window > W,
+    }
+    return frozenset(name for name, holds in facts.items() if holds)
+
+
+@dataclass(frozen=True, repr=False)
+class Streams(Case):
+    """One forward of the K, V, attention and MLP streams of a layer, run in `order` on one cache.
+
+    `kv` is the width of K and V, `wide` that of the other two; offsets follow one another as in the models.
+    """
+
+    forward: Forward = Forward()
+    kv: int = 1
+    wide: int = 1
+    order: tuple[int, ...] = (0, 1, 2, 3)
+
+    @property
+    def forwards(self) -> tuple[Forward, ...]:
+        """The four forwards, each with contents of its own."""
+        offsets = (0, self.kv, 2 * self.kv, 2 * self.kv + self.wide)
+        widths = (self.kv, self.kv, self.wide, self.wide)
+        D = max(self.forward.geometry.D, 2 * self.kv + 2 * self.wide)
+        return tuple(
+            replace(
+                self.forward,
+                geometry=replace(self.forward.geometry, off_s=off_s, ws=ws, D=D),
+                seed=4 * self.forward.seed + stream,
+            )
+            for stream, (off_s, ws) in enumerate(zip(offsets, widths, strict=True))
+        )
+
+
+def streams_edges(case: Streams) -> frozenset[str]:
+    """The edges of the forward, and whether the streams run in another order than they lie."""
+    other = {"another order"} if case.order != (0, 1, 2, 3) else set()
+    return edges(case.forwards[0]) | other
+
+
 def shared_positions(case: Forward, index: int) -> int:
     """How many leading positions request `index` shares with the request it forks from: whole blocks both only read."""
     request = case.requests[index]
@@ -175,6 +246,8 @@ def _batch_edges(case: Forward) -> set[str]:
         "gap in D": geometry.D > geometry.ws,
         "offset stream": geometry.off_s > 0,
         "one tap": geometry.W == 1,
+        "many elements": case.rows * geometry.C >= 256,
+        "several heads": geometry.H % 2 == 0,
         "padded page": layout.page_pad > 0,
         "wider table": layout.table_columns > 0,
         "strided table": layout.table_gap > 0,

@@ -46,18 +46,11 @@ def guard(name: str, extent: int, dtype: torch.dtype, device: torch.device) -> t
     return memory.view(dtype)
 
 
-def owned(
-    name: str,
-    values: torch.Tensor,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    around: torch.Tensor | None,
-) -> Guarded:
-    """Lays `values` out with `strides` between red zones; gaps between elements hold `around` or canary."""
+def owned(name: str, values: torch.Tensor, strides: tuple[int, ...]) -> Guarded:
+    """Lays `values` out with `strides` between red zones; gaps between elements hold canary."""
+    shape = tuple(values.shape)
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if values.numel() else 0
     memory = guard(name, extent, values.dtype, values.device)
-    if around is not None and extent:
-        memory[RED_ZONE : RED_ZONE + extent] = around[:extent]
     view = memory.as_strided(shape, strides, RED_ZONE)
     view.copy_(values)
     return Guarded(name, view, memory, memory.clone())

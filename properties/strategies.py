@@ -7,7 +7,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from properties.cases import Forward, Geometry, Layout, Metadata, Request, with_dtype
+from properties.cases import Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
 
 # A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
 # docs/geometries.md scaled down by 16, then the models themselves (one tensor-parallel shard, then whole).
@@ -32,6 +32,8 @@ GEOMETRIES: tuple[Geometry, ...] = (
     Geometry(H=16, ws=384, N=8, W=4, off_s=256, D=1024),
     Geometry(H=8, ws=768, N=8, W=4, off_s=1024, D=2048),
 )
+# Heads, width of K and V, width of the other two streams, D: a toy, Inkling-local and -global by 16, and at TP 8.
+LAYERS = ((1, 1, 2, 7), (2, 8, 24, 64), (2, 8, 48, 128), (2, 128, 384, 1024), (1, 128, 768, 2048))
 DEEP_STARTS = (4095, 4096, 65535, 2**20 - 3)
 _ELEMENTS = 2**16  # rows times channels in one forward: keeps the largest geometries at a few rows
 _MOST_ROWS = 96
@@ -121,6 +123,47 @@ def forwards(
         use_residual=draw(st.sampled_from(residuals)),
         layout=draw(LAYOUTS),
         contents=draw(st.sampled_from(contents)),
+        block_seed=draw(st.integers(0, 999)),
+        seed=draw(st.integers(0, 2**16)),
+    )
+
+
+@st.composite
+def streams(draw: st.DrawFn, dtype: str = "bf16") -> Streams:
+    """The four streams of a layer: tiny, models scaled down by 16, and models at one shard."""
+    heads, kv, wide, D = draw(st.sampled_from(LAYERS))
+    geometry = Geometry(H=heads, ws=wide, N=draw(st.sampled_from([4, 8, 1, 3, 16])), W=4, D=D, dtype=dtype)
+    drawn, holes = draw(requests(geometry, most=3))
+    forward = Forward(
+        geometry=geometry,
+        requests=drawn,
+        holes=holes,
+        pads=draw(st.sampled_from([0, 1, 5])),
+        contents="normal",
+        block_seed=draw(st.integers(0, 999)),
+        seed=draw(st.integers(0, 2**14)),
+    )
+    return Streams(forward, kv, wide, tuple(draw(st.permutations(range(4)))))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, dtype: str = "bf16", activations: tuple[str | None, ...] = (None, "silu")) -> Schedule:
+    """A sequence cut into chunks of one row, around `W` and `N`, or of several blocks."""
+    geometry = draw(geometries(dtype))
+    N, W = geometry.N, geometry.W
+    budget = max(3 * W, min(_MOST_ROWS, _ELEMENTS // 4 // geometry.C))
+    edges = sorted({1, 2, max(1, W - 2), max(1, W - 1), W, max(1, N - 1), N, N + 1, 2 * N + 1})
+    cuts: list[int] = []
+    for cut in draw(st.lists(st.sampled_from(edges), min_size=1, max_size=6)):
+        cuts += [cut] if sum(cuts) + cut <= budget else []
+    window = draw(st.integers(2, 9))
+    return Schedule(
+        geometry=geometry,
+        cuts=tuple(cuts) or (1,),
+        window=window,
+        accepted=draw(st.integers(0, 8)) % window,
+        activation=draw(st.sampled_from(activations)),
+        use_residual=draw(st.sampled_from([True, False])),
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),
     )

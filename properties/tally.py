@@ -85,6 +85,9 @@ def invariant(
             except NotJudged as reason:
                 count.reasons.add(str(reason))
                 raise
+            except Exception as error:  # the candidate's own exceptions are violations by now
+                count.reasons.add(f"the judge failed: {type(error).__name__}: {error}")
+                raise
             count.judged += 1
             if edges is not None:
                 count.edges |= edges(case)

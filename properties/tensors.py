@@ -59,8 +59,7 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     }
     guarded = {}
     for name, values in tensors.items():
-        shape = tuple(values.shape)
-        guarded[name] = owned(name, values, shape, _strides(case, name, shape), None)
+        guarded[name] = owned(name, values, _strides(case, name, tuple(values.shape)))
     target = torch.device(device)
     guarded = {name: moved(one, target) for name, one in guarded.items()}
     near = _cache(case, placement, inputs, outside)
@@ -234,6 +233,6 @@ def build_metadata(case: Metadata, device: str = "cpu") -> MetadataBatch:
         ("query_start_out", garbage[1]),
     ):
         values = torch.from_numpy(array)
-        one = owned(name, values, tuple(values.shape), (1,), None)
+        one = owned(name, values, (1,))
         guarded[name] = moved(one, target)
     return MetadataBatch(case, len(lengths), actual, padded, guarded)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from properties import tally
@@ -25,7 +25,10 @@ def judge(
     cases: SearchStrategy[Any],
     *pinned: Any,
 ) -> None:
-    """Calls `invariant(ops, case)` for every pinned case and for as many drawn ones as the profile says."""
+    """Calls `invariant(ops, case)` for every pinned case and for as many drawn ones as the profile says.
+
+    A test that is not one of three dtypes draws three times as many.
+    """
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
     if excuse := entry.excuse(ops):
@@ -39,7 +42,8 @@ def judge(
 
     # Hypothesis files failures under the function's name and source: one name per property and dtype.
     every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
-    test = given(cases)(every_case)
+    count = settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES))
+    test = settings(max_examples=count)(given(cases)(every_case))
     for case in pinned:
         test = example(case)(test)
     words = ""

@@ -24,3 +24,13 @@ def test_dense_exact(judged, dtype):
 def test_one_hot_taps(judged, dtype):
     """Reads off the output which input each tap was."""
     judged(values.one_hot_taps, forwards(dtype, ("codes",), residuals=(False,)))
+
+
+def test_nan_containment(judged, dtype):
+    """Puts one NaN into `x`."""
+    judged(values.nan_containment, forwards(dtype, ("normal",), ACTIVATIONS))
+
+
+def test_unbiased(judged, dtype):
+    """Averages the rounding errors of many elements."""
+    judged(values.unbiased, forwards(dtype, ("normal",)))

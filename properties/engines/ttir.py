@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from properties.engines.base import Engine, filled_memory
-from properties.ttir import Hazard, Machine, Unsupported, specialisations
+from properties.ttir import Hazard, Machine, Unsupported, frontend, specialisations
 from properties.verdict import NotJudged, Violation
 
 # Triton's launcher skips an empty grid without a word: what it leaves unwritten is seen as unwritten.
 HARMLESS = {"empty grid"}
+MACHINE = Path(frontend.__file__).parent
 
 
 class Ttir(Engine):
@@ -33,8 +36,14 @@ class Ttir(Engine):
             yield machine
 
     def own_error(self, error: BaseException) -> BaseException | None:
-        """An operation that the machine does not know leaves the property unjudged."""
-        return NotJudged(str(error)) if isinstance(error, Unsupported) else None
+        """What the machine does not know, or stumbles over itself, leaves the property unjudged."""
+        if isinstance(error, Unsupported):
+            return NotJudged(str(error))
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if Path(last.filename).parent == MACHINE:
+            words = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+            return NotJudged(f"the machine itself failed, which is its fault and not the candidate's: {words}")
+        return None
 
     def observed(self, operator: str, machine: Any, result: object) -> Violation | None:
         """The first hazard of the call, or an output element that nobody wrote."""

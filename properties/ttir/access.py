@@ -9,6 +9,7 @@ import numpy as np
 from .binding import Binding, stored_dtype
 from .cells import join
 from .conflicts import Access
+from .counting import count
 from .hazard import Unsupported
 from .memory import Buffer
 from .mixed import pieces
@@ -21,6 +22,7 @@ from .run import UNDEFINED, Frame
 
 # the buffer that stands for addresses which belong to no argument
 NOWHERE = "<nowhere>"
+UINT64 = np.dtype(np.uint64)
 
 
 def nowhere(frame: Frame, op: Operation) -> Unsupported:
@@ -38,13 +40,15 @@ def bind_addptr(op: Operation, binding: Binding) -> Step:
     has_checks = binding.has_checks
 
     def step(frame: Frame) -> None:
-        pointer, offset = frame.data[a], frame.data[b]
-        if has_checks:
-            low, high = known(frame, b)
-            frame.taint[r] = join(frame.taint[a], frame.taint[b])
-        else:
-            low = high = 0
-        frame.data[r] = pointer.shifted(offset, low, high)
+        data = frame.data
+        if not has_checks:
+            data[r] = data[a].shifted(data[b], 0, 0)
+            return
+        taint = frame.taint
+        low, high = frame.ranges[b] or known(frame, b)
+        data[r] = data[a].shifted(data[b], low, high)
+        mark, other = taint[a], taint[b]
+        taint[r] = mark if other is None else join(mark, other)
 
     return step
 
@@ -68,29 +72,32 @@ def judge_taint(frame: Frame, op: Operation, what: str, mark: Any, allowed: Any,
     bad = mark != 0 if any_code else mark >= UNDEFINED
     if allowed is not None:
         bad = bad & allowed
-    if not np.count_nonzero(bad):
+    if not count(bad):
         return allowed
     tainted(frame, op, what, mark, bad, full)
     return ~bad if allowed is None else allowed & ~bad
 
 
-def inside(frame: Frame, op: Operation, pointer: Pointer, offset: Any, allowed: Any, full: Any, verb: str) -> Any:
+def inside(frame: Frame, op: Operation, pointer: Pointer, offset: Any, allowed: Any, shape: Any, verb: str) -> Any:
     """Reports lanes outside of the tensor, and returns the lanes that are left."""
-    buffer: Buffer = pointer.base
-    if pointer.low >= 0 and pointer.high < buffer.extent and buffer.is_gapless:
-        return allowed
-    ok = buffer.contains(offset)
+    buffer = frame.run.buffers[pointer.base]
+    if buffer.is_gapless:
+        if pointer.low >= 0 and pointer.high < buffer.extent:
+            return allowed
+        ok = offset.view(UINT64) < buffer.limit
+    else:
+        ok = buffer.contains(offset)
     if allowed is None:
-        if np.count_nonzero(ok) == ok.size:
+        if count(ok) == ok.size:
             return None
         bad = ~ok
     else:
         bad = np.greater(allowed, ok)
-        if not np.count_nonzero(bad):
+        if not count(bad):
             return allowed
     if buffer.name == NOWHERE:
         raise nowhere(frame, op)
-    outside(frame, op, buffer, offset, bad, full, verb)
+    outside(frame, op, buffer, offset, bad, full_tile(frame, shape), verb)
     return ok if allowed is None else allowed & ok
 
 
@@ -101,18 +108,22 @@ def checked_lanes(
 
     `pointer` is the part of slot `p` that lies in one tensor, `chosen` the lanes of it, None for all.
     """
-    full = full_tile(frame, shape)
-    offset = pointer.offset()
-    allowed = participating(frame, None if m is None else frame.data[m], len(shape))
+    offset = pointer.joined
+    if offset is None:
+        offset = pointer.offset()
+    allowed = None if m is None else frame.data[m]
+    if frame.active is not None:
+        allowed = participating(frame, allowed, len(shape))
     if chosen is not None:
         allowed = chosen if allowed is None else allowed & chosen
     if m is not None and frame.taint[m] is not None:
         active = participating(frame, None, len(shape))
+        full = full_tile(frame, shape)
         left = judge_taint(frame, op, "mask", frame.taint[m], active, full, False)
         allowed = left if allowed is None else allowed if left is None else allowed & left
     if frame.taint[p] is not None:
-        allowed = judge_taint(frame, op, "address", frame.taint[p], allowed, full, True)
-    return offset, inside(frame, op, pointer, offset, allowed, full, verb)
+        allowed = judge_taint(frame, op, "address", frame.taint[p], allowed, full_tile(frame, shape), True)
+    return offset, inside(frame, op, pointer, offset, allowed, shape, verb)
 
 
 def plain_lanes(frame: Frame, p: int, m: int | None, shape: Any, pointer: Pointer, chosen: Any) -> tuple[Any, Any]:
@@ -121,7 +132,7 @@ def plain_lanes(frame: Frame, p: int, m: int | None, shape: Any, pointer: Pointe
     allowed = participating(frame, None if m is None else frame.data[m], len(shape))
     if chosen is not None:
         allowed = chosen if allowed is None else allowed & chosen
-    ok = offset.view(np.uint64) < np.uint64(pointer.base.extent)
+    ok = offset.view(np.uint64) < frame.run.buffers[pointer.base].limit
     return offset, ok if allowed is None else allowed & ok
 
 
@@ -133,24 +144,28 @@ def bind_load(op: Operation, binding: Binding) -> Step:
     r = op.results[0]
     type_ = binding.type(r)
     shape, element = type_.shape, type_.element
-    zero = stored_dtype(type_).type(0)
+    # a tile of one lane, because NumPy takes longer over a scalar
+    zero = np.zeros((1,) * (binding.axes + type_.rank), stored_dtype(type_))
+    clean, masked_off = np.zeros_like(zero, np.int16), np.zeros_like(zero, np.int16)
     has_checks = binding.has_checks
 
     def fetch(frame: Frame, pointer: Pointer, chosen: Any) -> tuple[Any, Any]:
-        data, buffer = frame.data, pointer.base
+        data, buffer = frame.data, frame.run.buffers[pointer.base]
         if has_checks:
             offset, allowed = checked_lanes(frame, op, p, m, shape, "read", pointer, chosen)
         else:
             offset, allowed = plain_lanes(frame, p, m, shape, pointer, chosen)
-        view = buffer.view(element)
+        view = buffer.views.get(element)
+        if view is None:
+            view = buffer.view(element)
         values = view.take(offset, mode="clip") if buffer.extent else np.zeros(offset.shape, zero.dtype)
         mark = None
-        if allowed is not None and np.count_nonzero(allowed) < allowed.size:
+        if allowed is not None and count(allowed) < allowed.size:
             values = np.where(allowed, values, zero if o is None else data[o])
             if has_checks:
                 if m is not None and o is None:
-                    code = frame.run.code("masked-off lane without other", op, True)
-                    mark = np.where(data[m], np.int16(0), np.int16(code))
+                    masked_off[...] = frame.run.code("masked-off lane without other", op, True)
+                    mark = np.where(data[m], clean, masked_off)
                 elif o is not None and frame.taint[o] is not None:
                     mark = np.where(allowed, np.int16(0), frame.taint[o])
         if has_checks:
@@ -167,7 +182,7 @@ def bind_load(op: Operation, binding: Binding) -> Step:
 
     def step(frame: Frame) -> None:
         pointer: Pointer = frame.data[p]
-        if type(pointer.base) is Buffer:
+        if type(pointer.base) is int:
             values, mark = fetch(frame, pointer, None)
         else:
             values, mark = np.zeros(pointer.offset().shape, zero.dtype), None
@@ -227,7 +242,7 @@ def put(frame: Frame, op: Operation, slots: Any, shape: Any, element: str, point
         offset, allowed = plain_lanes(frame, p, m, shape, pointer, chosen)
     where, values, wide = compress(offset, frame.data[v], allowed, full)
     if len(where):
-        write_lanes(frame, op, pointer.base, element, where, values, wide, full)
+        write_lanes(frame, op, frame.run.buffers[pointer.base], element, where, values, wide, full)
 
 
 def compress(offset: Any, values: Any, allowed: Any, full: tuple[int, ...]) -> tuple[Any, Any, Any]:
@@ -236,7 +251,7 @@ def compress(offset: Any, values: Any, allowed: Any, full: tuple[int, ...]) -> t
         offset = np.broadcast_to(offset, full)
     if values.shape != full:
         values = np.broadcast_to(values, full)
-    if allowed is None or np.count_nonzero(allowed) == allowed.size:
+    if allowed is None or count(allowed) == allowed.size:
         return offset.ravel(), values.ravel(), None
     if allowed.shape != full:
         allowed = np.broadcast_to(allowed, full)

@@ -104,7 +104,7 @@ def bind_atomic(op: Operation, binding: Binding) -> Step:
             if not len(where):
                 continue
             expected = None if compared is None else compress(offset, frame.data[compared], allowed, full)[1]
-            found = _act(frame, op, pointer.base, type_.element, where, values, expected, wide, full)
+            found = _act(frame, op, frame.run.buffers[pointer.base], type_.element, where, values, expected, wide, full)
             if wide is None:
                 out = found.reshape(full)
             else:

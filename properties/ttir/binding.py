@@ -12,6 +12,7 @@ from .contract import contract
 from .elements import STORED
 from .hazard import Unsupported, source_line
 from .program import Block, Function, Operation, Program, Region, Type
+from .prologue import Memory, is_pure
 from .registry import BINDERS, Step
 from .run import Frame
 
@@ -26,6 +27,9 @@ class Plan:
     """A bound function: steps to run, and lists to copy for a fresh frame."""
 
     function: Function
+    # the steps that depend on scalars and program ids alone, and what they gave before
+    prologue: list[Step]
+    memory: Memory
     steps: list[Step]
     data: list[Any]
     ranges: list[Any]
@@ -48,6 +52,9 @@ class Binding:
     plans: dict[str, Plan] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)
     unsigned: frozenset[int] = frozenset()
+    # slots that the prologue fills; None while operations are bound that must stay in their place
+    static: set[int] | None = None
+    prologue: list[Step] = field(default_factory=list)
 
     def type(self, slot: int) -> Type:
         return self.function.types[slot]
@@ -74,21 +81,34 @@ class Binding:
         if self.fma:
             operations = contract(operations, self.uses, self.function.types, self.new_slot)
         last = _last_uses(operations)
+        static, self.static = self.static, None
         steps: list[Step] = []
         for position, operation in enumerate(operations):
+            is_static = static is not None and is_pure(operation) and static.issuperset(operation.operands)
             if operation.name == "arith.constant":
                 self.constant(operation)
-                continue
-            binder = BINDERS.get(operation.name)
-            if binder is None:
-                raise self.unsupported(operation)
-            step = binder(operation, self)
-            if step is not None:
-                steps.append(step)
-            dead = [slot for slot in last.get(position, ()) if self.type(slot).lanes >= RELEASED_LANES]
+            else:
+                step = self.bind(operation)
+                if step is not None:
+                    (self.prologue if is_static else steps).append(step)
+            if is_static and static is not None:
+                static.update(operation.results)
+            dead = [
+                slot
+                for slot in last.get(position, ())
+                if self.type(slot).lanes >= RELEASED_LANES and (static is None or slot not in static)
+            ]
             if dead:
                 steps.append(_release(dead))
+        self.static = static
         return steps
+
+    def bind(self, operation: Operation) -> Step | None:
+        """Binds one operation; raises `Unsupported` if its name is not known."""
+        binder = BINDERS.get(operation.name)
+        if binder is None:
+            raise self.unsupported(operation)
+        return binder(operation, self)
 
     def constant(self, operation: Operation) -> None:
         slot = operation.results[0]
@@ -108,11 +128,17 @@ class Binding:
 
 def bind_kernel(program: Program, has_checks: bool, fma: bool, axes: int) -> Plan:
     """Binds a program's kernel; raises `Unsupported` for the first operation it does not know."""
-    return bind_function(program, program.kernel, has_checks, fma, axes, {})
+    return bind_function(program, program.kernel, has_checks, fma, axes, {}, has_prologue=True)
 
 
 def bind_function(
-    program: Program, function: Function, has_checks: bool, fma: bool, axes: int, plans: dict[str, Plan]
+    program: Program,
+    function: Function,
+    has_checks: bool,
+    fma: bool,
+    axes: int,
+    plans: dict[str, Plan],
+    has_prologue: bool = False,
 ) -> Plan:
     from .bodies import body
     from .signs import unsigned_slots
@@ -124,10 +150,14 @@ def bind_function(
     binding = Binding(program, function, has_checks, fma, axes, [None] * count, [None] * count, plans)
     count_uses(function.body, binding.uses)
     binding.unsigned = unsigned_slots(function)
+    if has_prologue and len(function.body.blocks) == 1:
+        binding.static = set(function.arguments)
     steps = body(function.body, binding)
     lanes = max((type_.lanes for type_ in function.types), default=1)
     return Plan(
         function,
+        binding.prologue,
+        Memory(sorted(binding.static or ())),
         steps,
         binding.data,
         binding.ranges,

@@ -62,6 +62,6 @@ def choose(condition: np.ndarray, yes: Cell, no: Cell, rank: int) -> Cell:
 def _choose_pointer(condition: np.ndarray, one: Pointer, two: Pointer) -> Pointer:
     from .mixed import choose_base
 
-    base = one.base if one.base is two.base else choose_base(condition, one, two)
+    base = one.base if one.base == two.base else choose_base(condition, one, two)
     offset = np.where(condition, one.offset(), two.offset())
     return Pointer(base, (offset,), min(one.low, two.low), max(one.high, two.high), one.rank)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .counting import count
 from .report import atomic_conflicts, duplicate_lanes, read_conflicts, rewritten
 from .scratch import Map, Tokens
 
@@ -89,20 +90,20 @@ class Extent:
         writers = self.map.array
         scale = buffer_scale(access.buffer, self.unit)
         where = self.positions(access.buffer, offset)
-        count = access.count = where.size
-        first = access.first_token = self.tokens.reserve(count)
-        tokens = np.arange(first, first + count, dtype=np.int32)
+        size = access.count = where.size
+        first = access.first_token = self.tokens.reserve(size)
+        tokens = np.arange(first, first + size, dtype=np.int32)
         # the first store of a launch to a tensor finds only stale tokens
         previous = writers.take(where) if self.writes else None
         writers[where] = tokens
         lost = writers.take(where) != tokens
         access.offset, access.is_flat = offset, True
         self.writes.append(access)
-        if np.count_nonzero(lost):
+        if count(lost):
             self._duplicates(access, where, lost, stored, scale)
         if previous is not None:
             again = previous >= self.tokens.base
-            if np.count_nonzero(again):
+            if count(again):
                 before = view.take(offset)
                 self._rewrites(access, np.flatnonzero(again), previous, stored, before, scale)
         if not self.run.has_atomics:
@@ -155,7 +156,7 @@ class Extent:
                 hit = found.take(self.positions(access.buffer, offset), mode="clip") >= self.tokens.base
                 if allowed is not None:
                     hit = hit & allowed
-                if not np.count_nonzero(hit):
+                if not count(hit):
                     return
             wide = np.broadcast_to(offset, access.full)
             access.allowed = None if allowed is None else np.broadcast_to(allowed, access.full)

@@ -185,7 +185,8 @@ def bind_store(op: Operation, binding: Binding) -> Step:
         where, values, wide = compress(offset, full, allowed, size)
         if len(where):
             assert update is not None  # only reductions come here
-            note(frame, op, pointer.base, where, wide, size)
-            apply(pointer.base.view(type_.element), where, lambda old, lanes: update(old, values[lanes]))
+            buffer = frame.run.buffers[pointer.base]
+            note(frame, op, buffer, where, wide, size)
+            apply(buffer.view(type_.element), where, lambda old, lanes: update(old, values[lanes]))
 
     return step

@@ -80,8 +80,10 @@ def bind_division(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
         data, taint, ranges = frame.data, frame.taint, frame.ranges
         x, y = data[a], data[b]
-        one, other = known(frame, a), known(frame, b)
-        mark = join(taint[a], taint[b])
+        one, other = ranges[a] or known(frame, a), ranges[b] or known(frame, b)
+        mark = taint[a]
+        if taint[b] is not None:
+            mark = join(mark, taint[b])
         if other[0] <= 0 <= other[1]:
             zero = y == 0
             if zero.any():
@@ -128,7 +130,7 @@ def bind_shift(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
         data, taint, ranges = frame.data, frame.taint, frame.ranges
         x, y = data[a], data[b]
-        one, other = known(frame, a), known(frame, b)
+        one, other = ranges[a] or known(frame, a), ranges[b] or known(frame, b)
         out, mark = compute(x, y), join(taint[a], taint[b])
         if other[0] < 0 or other[1] >= width:
             bad = y.view(unsigned) >= unsigned.type(width)

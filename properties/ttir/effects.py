@@ -63,7 +63,7 @@ def bind_to_address(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
         out: Any = None
         for pointer, chosen in pieces(frame.data[a]):
-            address = pointer.offset() * item + pointer.base.address
+            address = pointer.offset() * item + frame.run.buffers[pointer.base].address
             out = address if chosen is None or out is None else np.where(chosen, address, out)
         frame.data[r], frame.taint[r] = out, frame.taint[a]
         frame.ranges[r] = full_range(binding.type(r))
@@ -77,7 +77,7 @@ def bind_from_address(op: Operation, binding: Binding) -> Step:
     item = item_bytes(binding.type(r).element)
 
     def step(frame: Frame) -> None:
-        frame.data[r] = from_addresses(frame.run.buffers, frame.data[a], item, _nowhere(item))
+        frame.data[r] = from_addresses(frame.run, frame.data[a], item, _nowhere(item))
         frame.taint[r] = frame.taint[a]
 
     return step

@@ -9,6 +9,7 @@ import numpy as np
 
 from .binding import Binding
 from .cells import join
+from .counting import count
 from .elements import decode, encode
 from .program import Operation
 from .registry import Step, operation
@@ -36,11 +37,11 @@ def fused_float32(a: Any, b: Any, c: Any) -> Any:
     bits = total.view(np.uint64)
     tie = (bits & EXTRA_BITS) == HALF
     small = ((bits & MAGNITUDE) - ONE) < SMALLEST_NORMAL  # zero wraps around to the largest number
-    if small.any():
+    if count(small):
         # float32's subnormals have spacing 2^-149, so their ties are odd multiples of 2^-150
         steps = np.where(small, total, 0.0) * 2.0**150
         tie = np.where(small, (steps == np.rint(steps)) & (np.fmod(steps, 2.0) != 0), tie)
-    if not tie.any():
+    if not count(tie):
         return result
     back = total - product
     error = (product - (total - back)) + (c - back)

@@ -93,10 +93,10 @@ def bind_wrapping(op: Operation, binding: Binding) -> Step:
         mark, other = taint[a], taint[b]
         if other is not None:
             mark = join(mark, other)
-        one, two = known(frame, a), known(frame, b)
+        one, two = ranges[a] or known(frame, a), ranges[b] or known(frame, b)
         low, high = bound(one, two)
         # numbers that are read as unsigned are judged here only while none of them has its top bit set
-        if low < lowest or high > highest or (is_unsigned and min(low, one[0], two[0]) < 0):
+        if low < lowest or high > highest or (is_unsigned and (low < 0 or one[0] < 0 or two[0] < 0)):
             bad = wrapped(x, y, out)
             if bad.any():
                 code = frame.run.code("wrapped index", op, False, first_operands(bad, x, y))
@@ -167,7 +167,7 @@ def bind_bitwise(op: Operation, binding: Binding) -> Step:
         mark, other = taint[a], taint[b]
         mark = mark if other is None else join(mark, other)
         taint[r] = forgiven(mark) if forgives else mark
-        ranges[r] = bound(known(frame, a), known(frame, b))
+        ranges[r] = bound(ranges[a] or known(frame, a), ranges[b] or known(frame, b))
 
     return step
 
@@ -189,7 +189,7 @@ def bind_and(op: Operation, binding: Binding) -> Step:
         if mark is not None or other is not None:
             mark = join(_masked(mark, other, y, is_mask), _masked(other, mark, x, is_mask))
         taint[r] = mark
-        ranges[r] = (0, 1) if is_mask else bound(known(frame, a), known(frame, b))
+        ranges[r] = (0, 1) if is_mask else bound(ranges[a] or known(frame, a), ranges[b] or known(frame, b))
 
     return step
 

@@ -139,9 +139,7 @@ class Machine:
         values = self._arguments(plan, bound, run)
         with np.errstate(all="ignore"):
             for start, sizes in chunks(grid, run.axes, plan.lanes):
-                frame = Frame(run, start, sizes, plan.data.copy(), [None] * len(plan.data), plan.ranges.copy())
-                for slot, value, span in values:
-                    frame.data[slot], frame.ranges[slot] = value, span
+                frame = _frame(plan, run, start, sizes, values)
                 for step in plan.steps:
                     step(frame)
             for extent in run.extents:
@@ -170,24 +168,27 @@ class Machine:
             if type_.is_pointer:
                 buffer = self._buffer(name, value)
                 buffers.append((number, buffer))
-                pointer = Pointer(buffer, (), 0, 0, axes)
+                pointer = Pointer(len(buffers) - 1, (), 0, 0, axes)
                 values.append((slot, pointer, None))
             else:
                 values.append((slot, *scalar(name, value, type_, axes)))
         run.buffers = [buffer for _, buffer in buffers]
+        run.argument_count = len(run.buffers)
         if self.checks:
             _connect(run, buffers, plan.stores_to)
         return values
 
     def _buffer(self, name: str, value: Any) -> Buffer:
-        tensor = getattr(value, "base", value)  # triton's reinterpreted tensors carry theirs in `base`
-        if not hasattr(tensor, "untyped_storage"):
+        # triton's reinterpreted tensors carry theirs in `base`
+        tensor = value if isinstance(value, torch.Tensor) else getattr(value, "base", value)
+        if not isinstance(tensor, torch.Tensor):
             raise Unsupported(f"argument {name} = {value!r} is not a tensor; pointers must come from CPU tensors")
-        if tensor.device.type != "cpu":
+        if not tensor.is_cpu:
             raise Unsupported(f"argument {name} is on {tensor.device}; the machine takes CPU tensors")
         buffer = Buffer(name, tensor)
         if self.checks:
-            buffer.shadow = self.fresh.shadow(tensor)
+            if self.fresh.may_know(tensor, buffer.address, buffer.item):
+                buffer.shadow = self.fresh.shadow(tensor)
             if self.read_only:
                 buffer.is_read_only = tensor.untyped_storage().data_ptr() in self.read_only
         return buffer
@@ -198,42 +199,58 @@ class Machine:
         self.dropped += max(0, len(hazards) - room)
 
 
-@lru_cache(maxsize=4096)
+def _frame(plan: Plan, run: Run, start: Any, sizes: Any, values: list[tuple[int, Any, Any]]) -> Frame:
+    """Returns a frame whose prologue has run, now or in an earlier launch with the same scalars."""
+    blank = [None] * len(plan.data)
+    # a pointer is known by its argument alone
+    scalars = tuple(span or value.tobytes() for _, value, span in values if type(value) is not Pointer)
+    key = (scalars, run.grid, start, sizes)
+    found = plan.memory.find(key)
+    if found is not None:
+        return Frame(run, start, sizes, found[0].copy(), blank, found[1].copy())
+    frame = Frame(run, start, sizes, plan.data.copy(), blank, plan.ranges.copy())
+    for slot, value, span in values:
+        frame.data[slot], frame.ranges[slot] = value, span
+    for step in plan.prologue:
+        step(frame)
+    plan.memory.keep(key, frame)
+    return frame
+
+
 def scalar(name: str, value: Any, type_: Type, axes: int) -> tuple[np.ndarray, tuple[int, int] | None]:
     """Returns a scalar argument as an array of one item, and its range."""
-    shape = (1,) * axes
+    element = type_.element
     if type_.is_integer:
-        low, high = SIGNED_RANGE[type_.element]
+        low, high = SIGNED_RANGE[element]
         number = int(value)
         if number > high:
             number -= 2 * (high + 1)  # unsigned arguments are carried as the same bits
         if not low <= number <= high:
-            raise ValueError(f"argument {name} = {value} does not fit {type_.element}")
-        return np.full(shape, number, STORED[type_.element]), (number, number)
-    return encode(np.full(shape, float(value), np.float64), type_.element), None
+            raise ValueError(f"argument {name} = {value} does not fit {element}")
+        return _one_integer(number, element, axes), (number, number)
+    return encode(np.full((1,) * axes, float(value), np.float64), element), None
+
+
+@lru_cache(maxsize=4096)
+def _one_integer(number: int, element: str, axes: int) -> np.ndarray:
+    """Returns an array that nobody writes to; floats are not shared, as 0.0 would stand for -0.0 too."""
+    return np.full((1,) * axes, number, STORED[element])
 
 
 def _connect(run: Run, buffers: list[tuple[int, Buffer]], stored: frozenset[int] | None) -> None:
     """Gives every buffer whose storage this launch may write a log shared with what overlaps it."""
-    spans = []
     for number, buffer in buffers:
-        if buffer.extent:
-            end = buffer.address + buffer.extent * buffer.item
-            spans.append((buffer.address, end, number, buffer))
-    spans.sort(key=lambda span: span[0])
-    groups: list[list[Any]] = []
-    reach = 0
-    for span in spans:
-        if groups and span[0] < reach:
-            groups[-1].append(span)
-        else:
-            groups.append([span])
-        reach = max(reach, span[1]) if len(groups[-1]) > 1 else span[1]
-    for group in groups:
-        if stored is not None and not any(number in stored for _, _, number, _ in group):
+        if buffer.log is not None or not buffer.extent or (stored is not None and number not in stored):
             continue
-        unit = min(buffer.item for _, _, _, buffer in group)
-        extent = Extent(run, group[0][0], max(end for _, end, _, _ in group), unit)
+        low, high, members = buffer.address, buffer.end, [buffer]
+        while True:
+            found = [other for _, other in buffers if other.extent and other.address < high and other.end > low]
+            if len(found) == len(members):
+                break
+            # what overlaps the newcomers belongs here too
+            low, high = min(other.address for other in found), max(other.end for other in found)
+            members = found
+        extent = Extent(run, low, high, min(other.item for other in members))
         run.extents.append(extent)
-        for _, _, _, buffer in group:
-            buffer.log = extent
+        for member in members:
+            member.log = extent

@@ -41,6 +41,7 @@ class Buffer:
     __slots__ = (
         "address",
         "dims",
+        "end",
         "extent",
         "is_gapless",
         "is_read_only",
@@ -60,6 +61,7 @@ class Buffer:
         self.item: int = tensor.element_size()
         shape, strides = tuple(tensor.shape), tensor.stride()
         self.dims, self.extent = layout(shape, strides)
+        self.end = self.address + self.extent * self.item
         # an array, because comparing with a NumPy scalar costs twice as much
         self.limit = np.array([self.extent], np.uint64)
         self.is_gapless = len(self.dims) == 0 or (len(self.dims) == 1 and self.dims[0][1] == 1)

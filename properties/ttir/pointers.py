@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .memory import Buffer
-
 
 class Pointer:
-    """A tile of addresses: one buffer (or a `Mixed` of several), and an offset: the broadcast sum of `parts`.
+    """A tile of addresses: the number of a buffer, or a `Mixed` of several, and the broadcast sum of `parts`.
 
     Parts stay apart while they have different shapes, so a row term [.., 8, 1] and a column term
     [.., 1, 256] meet only where memory is touched. No part at all stands for offset 0 in `rank` axes.
@@ -47,25 +45,29 @@ class Pointer:
 
     def shifted(self, offset: Any, low: int, high: int) -> Pointer:
         """Returns this pointer moved by `offset` elements, whose lanes lie in [low, high]."""
-        wide = offset if offset.dtype == INT64 else offset.astype(INT64)
+        wide = offset if offset.dtype is INT64 else offset.astype(INT64)
         parts = self.parts
+        low += self.low
+        high += self.high
         if not parts:
-            return Pointer(self.base, (wide,), self.low + low, self.high + high, self.rank)
+            return Pointer(self.base, (wide,), low, high, self.rank)
         shape = wide.shape
         for position, part in enumerate(parts):
-            if _merges(part.shape, shape):
+            if part.shape == shape or _covers(part.shape, shape) or _covers(shape, part.shape):
+                if len(parts) == 1:
+                    return Pointer(self.base, (part + wide,), low, high, self.rank)
                 joined = (*parts[:position], part + wide, *parts[position + 1 :])
-                return Pointer(self.base, joined, self.low + low, self.high + high, self.rank)
-        return Pointer(self.base, (*parts, wide), self.low + low, self.high + high, self.rank)
+                return Pointer(self.base, joined, low, high, self.rank)
+        return Pointer(self.base, (*parts, wide), low, high, self.rank)
 
     def reshaped(self, change: Callable[[Any], Any], rank: int) -> Pointer:
         """Applies a change of shape that treats every part alike; `rank` is the new number of axes."""
-        base = self.base if type(self.base) is Buffer else self.base.changed(change)
+        base = self.base if type(self.base) is int else self.base.changed(change)
         return Pointer(base, tuple([change(part) for part in self.parts]), self.low, self.high, rank)
 
     def whole(self, change: Callable[[Any], Any], rank: int) -> Pointer:
         """Applies a change that mixes lanes to the joined offset."""
-        base = self.base if type(self.base) is Buffer else self.base.changed(change)
+        base = self.base if type(self.base) is int else self.base.changed(change)
         return Pointer(base, (change(self.offset()),), self.low, self.high, rank)
 
 
@@ -76,14 +78,8 @@ def _size(part: Any) -> int:
     return part.size
 
 
-def _merges(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Says whether the sum of two parts is no larger than the larger of them."""
-    if one == other:
-        return True
-    return _covers(one, other) or _covers(other, one)
-
-
 def _covers(large: tuple[int, ...], small: tuple[int, ...]) -> bool:
+    """Says whether the sum of two parts is no larger than the first."""
     # a plain loop: a generator costs three times as much here, at every addptr
     for one, other in zip(large, small, strict=True):  # noqa: SIM110  # see the line above
         if one != other and other != 1:

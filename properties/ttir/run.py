@@ -59,7 +59,9 @@ class Run:
         self.maps = MAPS
         self.tokens = TOKENS
         self.extents: list[Extent] = []
+        # pointers name a buffer by its number here; the arguments come first
         self.buffers: list[Buffer] = []
+        self.argument_count = 0
         # only then are the offsets of plain stores kept until the launch ends
         self.has_atomics = False
         self.origins: dict[int, Origin] = {}
@@ -133,7 +135,7 @@ class Run:
         return result
 
 
-@dataclass
+@dataclass(slots=True)
 class Frame:
     """One activation of a function for one chunk of programs; lists are indexed by slot."""
 

@@ -1,0 +1,130 @@
+"""Batch: a request's result depends on nothing but the request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from properties.cases import Forward, edges
+from properties.contents import bits
+from properties.invariants.run import compare_bits, forward, number
+from properties.rearrange import regrouped, shards, with_private_blocks
+from properties.tally import invariant
+from properties.tensors import Batch, build
+from properties.verdict import Violation
+
+TWO = {"two requests", "cached tap", "tap of this forward"}
+
+
+def _outputs(ops: Any, arguments: dict[str, Any]) -> torch.Tensor:
+    out: torch.Tensor = ops.fused_sconv(**arguments)
+    return out.detach().cpu()
+
+
+@invariant("batch", needs=TWO | {"empty request"}, edges=edges)
+def neighbours(ops: Any, case: Forward) -> None:
+    """A request gives the same alone, and beside the same neighbours in reverse order, bit for bit."""
+    __tracebackhide__ = True
+    batch = build(case, device=ops.device)
+    count = len(case.requests)
+    groups = [list(range(count))[::-1], *([index] for index in range(min(count, 3)))]
+    arranged = [regrouped(batch, order) for order in groups]
+    out = forward(ops, batch, "batch.neighbours")
+    for arguments, rows in arranged:
+        wanted = out.clone()
+        wanted[rows] = _outputs(ops, arguments)
+        compare_bits("batch.neighbours", batch, out, wanted)
+
+
+def _same(ops: Any, property_name: str, case: Forward, other: Forward) -> None:
+    """Both cases give the same output, bit for bit; the violation is told of the first."""
+    __tracebackhide__ = True
+    wanted = forward(ops, build(other, device=ops.device), property_name)
+    batch = build(case, device=ops.device)
+    compare_bits(property_name, batch, forward(ops, batch, property_name), wanted)
+
+
+@invariant("batch", needs=TWO | {"permuted blocks"}, edges=edges)
+def block_names(ops: Any, case: Forward) -> None:
+    """Renaming the physical blocks changes no output, bit for bit."""
+    __tracebackhide__ = True
+    _same(ops, "batch.block_names", case, replace(case, block_seed=0))
+
+
+@invariant("batch", needs=TWO | {"window over two blocks"}, edges=edges)
+def block_size(ops: Any, case: Forward) -> None:
+    """Another number of tokens a block changes no output, bit for bit, as when page sizes are unified."""
+    __tracebackhide__ = True
+    alone = replace(case, requests=tuple(replace(request, fork=None) for request in case.requests))
+    for N in (2 * case.geometry.N, 32):
+        _same(ops, "batch.block_size", alone, replace(alone, geometry=replace(case.geometry, N=N)))
+
+
+@invariant("batch", needs=TWO | {"wider table", "strided table", "padded page", "unused table rows"}, edges=edges)
+def table_and_pages(ops: Any, case: Forward) -> None:
+    """A wider table, table rows apart, unused rows and padded pages change no output, bit for bit."""
+    __tracebackhide__ = True
+    plain = replace(case.layout, table_columns=0, table_rows=0, table_gap=0, page_pad=0)
+    _same(ops, "batch.table_and_pages", case, replace(case, layout=plain))
+
+
+@invariant("batch", needs={"shared prefix read"}, edges=edges)
+def shared_prefix(ops: Any, case: Forward) -> None:
+    """Sharing a prefix's blocks gives what private copies give, bit for bit, and never writes them."""
+    __tracebackhide__ = True
+    batch = build(case, device=ops.device)
+    wanted = _outputs(ops, with_private_blocks(batch))
+    compare_bits("batch.shared_prefix", batch, forward(ops, batch, "batch.shared_prefix"), wanted)
+    _unwritten(batch, _shared_blocks(batch))
+
+
+def _shared_blocks(batch: Batch) -> list[int]:
+    owned = [physical for blocks in batch.placement.blocks for physical in blocks.values()]
+    return sorted({physical for physical in owned if owned.count(physical) > 1})
+
+
+def _unwritten(batch: Batch, blocks: list[int]) -> None:
+    __tracebackhide__ = True
+    cache = batch.guarded["cache"]
+    before = cache.before.as_strided(cache.view.shape, cache.view.stride(), cache.view.storage_offset())
+    for block in blocks:
+        wrong = bits(cache.view[block]) != bits(before[block])
+        if wrong.any():
+            head, offset, d = (int(i) for i in wrong.nonzero()[0])
+            raise Violation(
+                "batch.shared_prefix",
+                "cache",
+                where={"block": block, "head": head, "offset": offset, "d": d},
+                got=number(cache.view[block, head, offset, d]),
+                wanted=f"{number(before[block, head, offset, d])}: the block is shared and only read",
+                case=batch.case,
+            )
+
+
+@invariant("batch", needs={"cached tap", "tap of this forward", "several heads"}, edges=edges)
+def head_shards(ops: Any, case: Forward) -> None:
+    """The heads split over 2, 4 or 8 ranks and put together give the whole, bit for bit."""
+    __tracebackhide__ = True
+    batch = build(case, device=ops.device)
+    counts = [count for count in (2, 4, 8) if case.geometry.H % count == 0]
+    split = [(count, shards(batch, count)) for count in counts]
+    out = forward(ops, batch, "batch.head_shards")
+    for _, parts in split:
+        wanted = torch.cat([_outputs(ops, part) for part in parts], dim=1)
+        compare_bits("batch.head_shards", batch, out, wanted)
+
+
+@invariant("batch", needs={"pad tail", "negative slot inside a request", "cached tap"}, edges=edges)
+def rows_without_slots(ops: Any, case: Forward) -> None:
+    """Padding rows and rows without a slot change nothing for the others, bit for bit."""
+    __tracebackhide__ = True
+    full = build(replace(case, pads=0, holes=()), device=ops.device)
+    wanted = forward(ops, full, "batch.rows_without_slots")
+    batch = build(case, device=ops.device)
+    out = forward(ops, batch, "batch.rows_without_slots")
+    dropped = batch.slots < 0
+    wanted = torch.cat([wanted, out[case.rows :]])
+    wanted[dropped] = out[dropped]  # their own output is judged by the values
+    compare_bits("batch.rows_without_slots", batch, out, wanted)

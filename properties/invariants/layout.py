@@ -1,0 +1,63 @@
+"""Layout: strides and views change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from properties.cases import Forward, edges
+from properties.contents import bits
+from properties.invariants.run import compare_bits, forward
+from properties.tally import invariant
+from properties.tensors import build
+from properties.verdict import Violation
+
+BOTH = {"cached tap", "tap of this forward", "stored row"}
+
+
+@invariant("layout", needs=BOTH | {"weight view"}, edges=edges)
+def weight_strides(ops: Any, case: Forward) -> None:
+    """A transposed weight and every other row of a larger one give what a contiguous one gives, bit for bit."""
+    __tracebackhide__ = True
+    plain = replace(case, layout=replace(case.layout, weight="plain"))
+    wanted = forward(ops, build(plain, device=ops.device), "layout.weight_strides")
+    batch = build(case, device=ops.device)
+    compare_bits("layout.weight_strides", batch, forward(ops, batch, "layout.weight_strides"), wanted)
+
+
+@invariant("layout", needs=BOTH | {"several heads"}, edges=edges)
+def cache_strides(ops: Any, case: Forward) -> None:
+    """A cache whose heads lie inside its tokens gives the same output and contents, bit for bit."""
+    __tracebackhide__ = True
+    plain = build(case, device=ops.device)
+    wanted = forward(ops, plain, "layout.cache_strides")
+    batch = build(case, device=ops.device)
+    # [blocks, N, H, D] in memory, seen as [blocks, H, N, D]
+    cache = batch.cache.transpose(1, 2).contiguous().transpose(1, 2)
+    batch.arguments["cache"] = cache
+    compare_bits("layout.cache_strides", batch, forward(ops, batch, "layout.cache_strides"), wanted)
+    wrong = bits(cache) != bits(plain.cache)
+    if wrong.any():
+        index = dict(zip(("block", "head", "offset", "d"), (int(i) for i in wrong.nonzero()[0]), strict=True))
+        words = "differs from what a contiguous cache holds afterwards"
+        raise Violation("layout.cache_strides", "cache", where=index, got=words, case=case)
+
+
+@invariant("layout", needs=BOTH, edges=edges)
+def row_stride_of_x(ops: Any, case: Forward) -> None:
+    """Rows of `x` that lie apart, where the candidate accepts them, give the same, bit for bit."""
+    __tracebackhide__ = True
+    plain = build(case, device=ops.device)
+    wanted = forward(ops, plain, "layout.row_stride_of_x")
+    batch = build(case, device=ops.device)
+    apart = torch.full((case.T, 2 * case.geometry.C + 3), float("nan"), dtype=batch.x.dtype, device=batch.device)
+    apart[:, : case.geometry.C] = batch.x
+    batch.arguments["x"] = apart[:, : case.geometry.C]
+    # Raised before anything ran: the candidate says that it does not take such a view, as the contract lets it.
+    if case.T and isinstance(ops.refusal("fused_sconv", **batch.arguments), (AssertionError, ValueError)):
+        return
+    batch = build(case, device=ops.device)
+    batch.arguments["x"] = apart[:, : case.geometry.C]
+    compare_bits("layout.row_stride_of_x", batch, forward(ops, batch, "layout.row_stride_of_x"), wanted)
