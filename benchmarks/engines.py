@@ -1,5 +1,7 @@
 """Times the TTIR machine beside Triton's interpreter on the same cases; prints a table, never asserts.
 
+Seconds are the process's own (CPU time), so that neighbours on the machine disturb less; all of it runs on one thread.
+
 python benchmarks/engines.py [kernel_file.py] [--rounds N]
 """
 
@@ -76,9 +78,9 @@ def measure(module, rounds: int, context) -> list[dict]:
         with context():
             for _ in range(rounds):
                 values[2].copy_(arguments(*sizes)[2])
-                begin = time.perf_counter()
+                begin = time.process_time()
                 out = module.fused_sconv(*values)
-                seconds.append(time.perf_counter() - begin)
+                seconds.append(time.process_time() - begin)
         wrong = int((out != want).sum())
         ordered = sorted(seconds)
         found.append(
@@ -108,6 +110,7 @@ def main() -> None:
     parser.add_argument("--as-interpreter", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
+    torch.set_num_threads(1)
     module = load(options.kernel)
     if options.as_interpreter:
         import contextlib

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,15 @@ def load(target: str, base: Path | None = None) -> Candidate:
         if not path.is_file():
             raise BadCandidate(f"candidate {target!r} is no file; allowed: {ALLOWED}")
         return _offered(target, _execute(target, path.resolve()), path.resolve())
+    if not all(part.isidentifier() for part in target.split(".")):
+        raise BadCandidate(f"candidate {target!r} is neither a .py file nor a module name; allowed: {ALLOWED}")
     with _shims():
+        try:
+            found = importlib.util.find_spec(target) is not None
+        except ModuleNotFoundError:
+            found = False
+        if not found:
+            raise BadCandidate(f"candidate {target!r} is no module that can be found; allowed: {ALLOWED}")
         module = _guarded(target, lambda: importlib.import_module(target))
     source = getattr(module, "__file__", None)
     return _offered(target, module, Path(source) if source else None)
@@ -105,9 +114,15 @@ def _guarded(target: str, action: Callable[[], object]) -> ModuleType:
     except ImportError as error:
         shims = "vllm.triton_utils is the only module supplied where it is absent"
         raise BadCandidate(f"candidate {target!r} imports what is not here: {error} ({shims})") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
         detail = " ".join(str(error).split()) or "no message"
-        raise BadCandidate(f"candidate {target!r} fails when executed: {type(error).__name__}: {detail}") from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"({Path(last.filename).name}:{last.lineno})"
+        raise BadCandidate(
+            f"candidate {target!r} fails when executed: {type(error).__name__}: {detail} {place}"
+        ) from error
 
 
 class _shims:

@@ -214,6 +214,10 @@ def edges(case: Forward) -> frozenset[str]:
             oldest = max(0, start - (W - 1))
             if oldest // N != (start - 1) // N:
                 found.add("window over two blocks")
+            if (start - 1) // N - oldest // N >= 2:
+                found.add("window over three blocks")
+            if start > 2**16:
+                found.add("cached position beyond 65,536")
         if length > 1 and W > 1:
             found.add("tap of this forward")
         if start < W - 1:
@@ -237,6 +241,7 @@ def _batch_edges(case: Forward) -> set[str]:
     busy = sum(request.length > 0 for request in case.requests)
     facts = {
         "two requests": busy >= 2,
+        "first request empty": case.rows > 0 and case.requests[0].length == 0,
         "no request rows": case.rows == 0,
         "no rows": case.T == 0,
         "far page": layout.page_pad >= 2**30,

@@ -36,6 +36,7 @@ SEQ_METADATA = (
 )
 # What a launch must not write; both outputs of the metadata are written, and of the convolution's arguments the cache.
 WRITTEN = {"cache", "seq_idx_out", "query_start_out"}
+DEFAULTS = {"activation": None, "use_residual": True, "num_padded_tokens": None}
 OPERATORS: dict[str, tuple[str, ...]] = {"fused_sconv": FUSED_SCONV, "sconv_seq_metadata": SEQ_METADATA}
 
 
@@ -58,4 +59,8 @@ def signature_fault(name: str, function: Callable[..., object]) -> str | None:
     surplus = [p.name for p in parameters[len(wanted) :] if p.default is p.empty]
     if surplus:
         return f"{name} needs {', '.join(surplus)}, which the contract does not pass"
+    for parameter in parameters[: len(wanted)]:
+        if parameter.name in DEFAULTS and parameter.default != DEFAULTS[parameter.name]:
+            shown = "none" if parameter.default is parameter.empty else repr(parameter.default)
+            return f"{name}: the default of {parameter.name} is {shown}, but must be {DEFAULTS[parameter.name]!r}"
     return None

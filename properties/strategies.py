@@ -22,6 +22,9 @@ GEOMETRIES: tuple[Geometry, ...] = (
     Geometry(H=2, ws=8, N=7, W=6, off_s=8, D=20),
     Geometry(H=4, ws=8, N=16, W=2, off_s=8, D=16),
     Geometry(H=1, ws=3, N=4, W=5, off_s=1, D=5),
+    Geometry(H=1, ws=2, N=1, W=4, off_s=0, D=3),
+    Geometry(H=2, ws=2, N=2, W=6, off_s=1, D=6),
+    Geometry(H=3, ws=4, N=32, W=5, off_s=4, D=10),
     Geometry(H=1, ws=257, N=4, W=4, off_s=1, D=300),
     Geometry(H=2, ws=24, N=8, W=4, off_s=40, D=64),
     Geometry(H=2, ws=48, N=16, W=4, off_s=64, D=128),
@@ -34,10 +37,20 @@ GEOMETRIES: tuple[Geometry, ...] = (
 )
 # Heads, width of K and V, width of the other two streams, D: a toy, Inkling-local and -global by 16, and at TP 8.
 LAYERS = ((1, 1, 2, 7), (2, 8, 24, 64), (2, 8, 48, 128), (2, 128, 384, 1024), (1, 128, 768, 2048))
-DEEP_STARTS = (4095, 4096, 65535, 2**20 - 3)
+DEEP_STARTS = (4095, 65536, 65541, 2**17 + 2, 2**20 - 3)
 _ELEMENTS = 2**16  # rows times channels in one forward: keeps the largest geometries at a few rows
 _MOST_ROWS = 96
-_HOLE = st.sampled_from([0, 0, 0, 0, 1, 2, 3])  # which of a request's rows has no slot, from 1; 0 for none
+# Which of a request's rows have no slot: none, its first, second or third, its last, all, all but the first.
+_HOLES: dict[str, slice] = {
+    "none": slice(0),
+    "first": slice(0, 1),
+    "second": slice(1, 2),
+    "third": slice(2, 3),
+    "last": slice(-1, None),
+    "all": slice(None),
+    "later": slice(1, None),
+}
+_HOLE = st.sampled_from(["none"] * 5 + [*_HOLES])
 _IS_EMPTY = st.sampled_from([False] * 9 + [True])  # a batch without requests stays rare
 
 
@@ -58,8 +71,8 @@ def starts(geometry: Geometry) -> st.SearchStrategy[int]:
     N, W = geometry.N, geometry.W
     edges = sorted({0, 1, W - 2, W - 1, W, N - 1, N, N + 1, 2 * N, 2 * N + W - 1} - {-1})
     near = [*edges, *range(3 * N + W)]
-    # A table has a column per N positions: blocks of 1 to 3 tokens keep deep contexts to 65,536 positions.
-    deep = [start for start in DEEP_STARTS if start // N < 2**16]
+    # A table has a column per N positions: small blocks keep contexts shorter.
+    deep = [start for start in DEEP_STARTS if start // N <= 2**17 + 2]
     return st.sampled_from(sorted(near) + deep)
 
 
@@ -85,8 +98,7 @@ def requests(draw: st.DrawFn, geometry: Geometry, most: int = 8) -> tuple[tuple[
     for length, start, fork, hole in draw(st.lists(each, min_size=1, max_size=most)):
         length = min(length, budget - row)
         drawn.append(Request(start, length, fork - 1 if 0 < fork <= len(drawn) else None))
-        if 0 < hole <= length:
-            holes.append(row + hole - 1)
+        holes += range(row, row + length)[_HOLES[hole]]
         row += length
     return ((), ()) if draw(_IS_EMPTY) else (tuple(drawn), tuple(holes))
 

@@ -164,7 +164,9 @@ def _table(case: Forward, placement: Placement, garbage: bool) -> torch.Tensor:
         stale = np.array([-1, 0, placement.num_blocks, 2**30, -(2**31), 2**31 - 1], np.int32)
     else:
         stale = np.arange(placement.num_blocks, dtype=np.int32)
-    table = stale[stream(case, "table").integers(0, len(stale), shape)]
+    # A prime period: deep contexts make wide tables, and neighbouring rows should still differ.
+    pattern = stream(case, "table").integers(0, len(stale), 1021)
+    table = stale[np.resize(pattern, shape)]
     for index, blocks in enumerate(placement.blocks):
         for logical, physical in blocks.items():
             table[index, logical] = physical

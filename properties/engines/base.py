@@ -67,6 +67,7 @@ class Ops:
         self.candidate, self.engine = candidate, engine
         self.name, self.device = candidate.name, engine.device
         self._property, self._case = "engine", None
+        self.earlier: torch.Tensor | None = None  # the last result, which the next one must not share memory with
 
     def offers(self, operator: str) -> bool:
         """Whether the candidate has that operator."""
@@ -107,7 +108,9 @@ class Ops:
         with self.engine.running(inputs) as context:
             try:
                 result = function(*arguments, **named)
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
                 raise self._raised(operator, error) from error
         hazard = self.engine.observed(operator, context, result)
         if hazard is not None:
@@ -122,9 +125,14 @@ class Ops:
     def _raised(self, operator: str, error: BaseException) -> BaseException:
         if (own := self.engine.own_error(error)) is not None:
             return own
-        detail = " ".join(str(error).split())[:300] or "no message"
-        got = f"raised {type(error).__name__} on a case the contract allows: {detail}"
+        got = f"raised {type(error).__name__} on a case that the contract allows: {_in_one_line(error)}"
         return Violation(self._property, operator, got=got, case=self._case)
+
+
+def _in_one_line(error: BaseException) -> str:
+    """The error's message, its middle left out where it is long: compilers put the reason last."""
+    message = " ".join(str(error).split()) or "no message"
+    return message if len(message) <= 400 else f"{message[:80]} … {message[-300:]}"
 
 
 @contextmanager

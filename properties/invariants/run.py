@@ -27,9 +27,16 @@ def forward(ops: Any, batch: Batch, property_name: str) -> torch.Tensor:
     if out.device != batch.device:
         _refuse(property_name, case, f"returned a tensor on {out.device}, but x is on {batch.device}")
     for name, guarded in batch.guarded.items():
-        if out.numel() and out.untyped_storage().data_ptr() == guarded.memory.untyped_storage().data_ptr():
+        if out.numel() and _memory(out) == _memory(guarded.memory):
             _refuse(property_name, case, f"returned memory of its argument {name}, but should return its own")
-    return out.detach().cpu()
+    if out.numel() and ops.earlier is not None and _memory(out) == _memory(ops.earlier):
+        _refuse(property_name, case, "returned the memory of an earlier result, but should return its own")
+    ops.earlier = out  # kept alive, so that its memory cannot be handed out again before the next result
+    return out.detach().cpu().clone()
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def _refuse(property_name: str, case: object, words: str) -> NoReturn:

@@ -13,14 +13,8 @@ from properties.tally import invariant
 from properties.tensors import build
 from properties.verdict import Violation
 
-NEEDS = {
-    "cached tap",
-    "tap of this forward",
-    "tap before position 0",
-    "two requests",
-    "pad tail",
-    "N differs from W",
-}
+NEEDS = {"cached tap", "tap of this forward", "tap before position 0", "window over two blocks", "two requests"}
+NEEDS |= {"pad tail", "N differs from W"}
 FEWEST_ELEMENTS = 64  # below, a confidence interval says nothing
 
 

@@ -54,15 +54,17 @@ def bind(function: JITFunction, args: tuple, kwargs: dict[str, Any]) -> Bound:
         _binders[id(function)] = entry
     arguments, specialization, options = entry[1](*args, **kwargs)
     leaves: list[tuple[str, Any]] = []
-    for name, value, (kind, _) in zip(arguments, arguments.values(), specialization, strict=True):
-        _flatten(name, value, kind, leaves)
-    kinds = tuple(_key(kind, extra) for kind, extra in specialization)
-    key = (
-        function.fn.__code__.co_filename,
-        function.cache_key,
-        kinds,
-        tuple(sorted((name, str(value)) for name, value in options.items())),
-    )
+    kinds: list[Any] = []
+    for (name, value), (kind, extra) in zip(arguments.items(), specialization, strict=True):
+        if kind.__class__ is str and kind != "constexpr":
+            # nearly every argument: no tuple, no constant
+            leaves.append((name, value))
+            kinds.append(kind)
+        else:
+            _flatten(name, value, kind, leaves)
+            kinds.append(_key(kind, extra))
+    chosen = tuple(sorted((name, str(value)) for name, value in options.items()))
+    key = (function.fn.__code__.co_filename, function.cache_key, tuple(kinds), chosen)
     _check_globals(function)
     return Bound(arguments, tuple(leaves), key, lambda: _ttir(function, arguments, specialization, options, kwargs))
 

@@ -24,7 +24,9 @@ def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
 
 def grid_hazards(kernel: str, location: Location, grid: tuple[int, int, int]) -> list[Hazard]:
     """Returns hazards of the grid itself: nothing to run, or more than the hardware takes."""
-    found = []
+    found: list[Hazard] = []
+    if all(0 < size <= 65535 for size in grid):
+        return found
     for axis, (size, limit) in enumerate(zip(grid, GRID_LIMITS, strict=True)):
         note = ""
         if size > limit:

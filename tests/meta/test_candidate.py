@@ -81,7 +81,18 @@ def test_an_import_that_cannot_be_met(tmp_path):
         f"candidate {path!r} imports what is not here: No module named 'vllm.attention' "
         "(vllm.triton_utils is the only module supplied where it is absent)"
     )
-    assert "no_such_package" in refusal("no_such_package")
+
+
+@pytest.mark.parametrize("name", ["no_such_package", "sconv.no_such", "reference.dense.x"])
+def test_a_module_that_cannot_be_found(name):
+    """Says that there is no such module, and what is allowed."""
+    assert refusal(name) == f"candidate {name!r} is no module that can be found; allowed: {ALLOWED}"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "sconv."])
+def test_what_is_no_module_name(name):
+    """Says what a candidate must be."""
+    assert refusal(name) == f"candidate {name!r} is neither a .py file nor a module name; allowed: {ALLOWED}"
 
 
 def test_no_operator_at_all(tmp_path):
@@ -93,9 +104,11 @@ def test_no_operator_at_all(tmp_path):
 def test_a_file_that_raises_or_exits(tmp_path):
     """Names the exception, also where the file ends the process."""
     path = written(tmp_path, "raise RuntimeError('no GPU\\nhere')\n")
-    assert refusal(path) == f"candidate {path!r} fails when executed: RuntimeError: no GPU here"
+    assert refusal(path) == f"candidate {path!r} fails when executed: RuntimeError: no GPU here (kernel.py:1)"
     path = written(tmp_path, "raise SystemExit(3)\n", "leaves.py")
-    assert refusal(path) == f"candidate {path!r} fails when executed: SystemExit: 3"
+    assert refusal(path) == f"candidate {path!r} fails when executed: SystemExit: 3 (leaves.py:1)"
+    path = written(tmp_path, "import pytest\npytest.skip('not here', allow_module_level=True)\n", "skips.py")
+    assert "fails when executed: Skipped: not here" in refusal(path)
 
 
 def test_a_wrong_signature(tmp_path):
@@ -105,6 +118,14 @@ def test_a_wrong_signature(tmp_path):
     assert "must take (x, weight, cache," in refusal(path)
     path = written(tmp_path, FUSED.replace("use_residual=True", "use_residual=True, *, eps"), "more.py")
     assert refusal(path).endswith("fused_sconv needs eps, which the contract does not pass")
+
+
+def test_other_defaults(tmp_path):
+    """Names the default found and the one that the contract has."""
+    path = written(tmp_path, FUSED.replace("use_residual=True", "use_residual=False"))
+    assert refusal(path).endswith("fused_sconv: the default of use_residual is False, but must be True")
+    path = written(tmp_path, FUSED.replace("activation=None, use_residual=True", "activation, use_residual"), "none.py")
+    assert refusal(path).endswith("fused_sconv: the default of activation is none, but must be None")
 
 
 def test_an_operator_that_is_no_function(tmp_path):

@@ -1,4 +1,4 @@
-"""Each property beyond values, cache and metadata holds for the plain candidate and is violated by a fault of its own."""
+"""Each further property holds for the plain candidate, and is violated by a fault of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
 from properties import strategies
+from properties.contract import FUSED_SCONV
 from properties.invariants import batch, layout, schedule, streams, values
 from properties.verdict import Violation
 from tests.meta.candidates import plain
@@ -30,9 +31,7 @@ def changed(before: Callable[..., dict[str, Any]]) -> SimpleNamespace:
     """The plain candidate with its arguments changed first."""
 
     def fused_sconv(*args: Any, **kwargs: Any) -> Any:
-        names = ("x", "weight", "cache", "positions", "block_table", "seq_idx", "slot_mapping", "query_start")
-        names += ("off_s", "ws", "block_size", "activation", "use_residual")
-        given_by_name = {**dict(zip(names, args, strict=False)), **kwargs}
+        given_by_name = {**dict(zip(FUSED_SCONV, args, strict=False)), **kwargs}
         return plain.fused_sconv(**{**given_by_name, **before(**given_by_name)})
 
     return SimpleNamespace(fused_sconv=fused_sconv, sconv_seq_metadata=plain.sconv_seq_metadata)
