@@ -2,6 +2,7 @@
 #
 #   make judge [CANDIDATE=path|module] [ENGINE=cuda|ttir|interpreter] [ARGS='more options of pytest']
 #   make test                                  lint, the judge's own tests and sconv/ judged
+#   make oldest                                what touches Triton, under the oldest version supported
 #
 # PYTHON=... chooses the Python that .venv is made from.
 
@@ -15,7 +16,10 @@ export PYTHON
 OMP_NUM_THREADS ?= 1
 export OMP_NUM_THREADS
 
-.PHONY: judge test lint clean
+# The oldest Triton that is supported; `make test` uses the newest, which constraints.txt pins.
+OLDEST_TRITON := 3.6.0
+
+.PHONY: judge test oldest lint clean
 
 # A relative path is the caller's: $(PWD) is the directory that make was called from, also with make -C.
 judge: $(ROOT).venv/judge
@@ -25,6 +29,15 @@ judge: $(ROOT).venv/judge
 
 test: lint
 	@cd '$(ROOT)' && $(PYTEST) $(ARGS)
+
+# What touches Triton, under its oldest supported version, laid beside the environment's own.
+oldest: $(ROOT).venv/triton-$(OLDEST_TRITON)/.complete
+	@cd '$(ROOT)' && PYTHONPATH='.venv/triton-$(OLDEST_TRITON)' $(PYTEST) $(ARGS) \
+		tests/meta/ttir tests/meta/test_upstream_faults.py tests/test_hazards.py tests/test_values.py tests/test_metadata.py
+
+$(ROOT).venv/triton-$(OLDEST_TRITON)/.complete: $(ROOT).venv/judge
+	@cd '$(ROOT)' && .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+		--target '.venv/triton-$(OLDEST_TRITON)' 'triton==$(OLDEST_TRITON)' && touch $@
 
 lint: $(ROOT).venv/lint
 	@cd '$(ROOT)' && .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy

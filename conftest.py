@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from properties import catalogue
 from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
 
 JUDGE = pytest.StashKey[Judge]()
+GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
 # names of their own, since the one that Hypothesis picks under CI would give every shard the same cases.
-for profile, examples in (("pr", 40), ("nightly", 400), ("campaign", 8_000)):
+PROFILES = {"pr": 40, "nightly": 400, "campaign": 8_000}
+for profile, examples in PROFILES.items():
     settings.register_profile(
         profile,
         max_examples=examples,
@@ -39,11 +43,25 @@ def pytest_configure(config: pytest.Config) -> None:
     """Loads candidate and engine; a wrong request ends the run with one line and exit code 4."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)  # tensors are small and workers fill the cores: 34 s instead of 70 on two of them
+    if fault := wrong_selection(config):
+        raise pytest.UsageError(fault)
     target, engine = config.getoption("--candidate"), config.getoption("--engine")
     try:
         config.stash[JUDGE] = Judge.from_options(target, engine, config.invocation_params.dir)
     except (BadCandidate, BadEngine) as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def wrong_selection(config: pytest.Config) -> str | None:
+    """What is wrong with the markers or the profile asked for; xdist's workers would end in a traceback over it."""
+    known = {line.split(":")[0] for line in config.getini("markers")}
+    asked = set(re.findall(r"[a-z_]+", config.getoption("-m") or "")) - {"and", "or", "not"}
+    if unknown := sorted(asked - known - {"skipif", "skip", "parametrize", "xfail", "usefixtures", "filterwarnings"}):
+        return f"-m names {', '.join(unknown)}, which is no group; allowed: {', '.join(GROUPS)}"
+    profile = config.getoption("--hypothesis-profile")
+    if profile and profile not in PROFILES:
+        return f"--hypothesis-profile {profile!r} is unknown; allowed: {', '.join(PROFILES)}"
+    return None
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -68,6 +86,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Prints the verdict on every property that was tried."""
+    if terminalreporter.stats.get("deselected") and not terminalreporter.stats.keys() & {"passed", "failed", "skipped"}:
+        terminalreporter.write_line("nothing judged: no test is selected")
     if lines := config.stash[JUDGE].summary():
         terminalreporter.section("verdicts")
         for line in lines:

@@ -36,8 +36,15 @@ class Candidate:
         return tuple(name for name in OPERATORS if name not in self.operators)
 
     @property
+    def target(self) -> str:
+        """What `--candidate` takes from any folder: the file's whole path, or the module's name."""
+        return self.name if self.path is None or self.path.name == "__init__.py" else str(self.path)
+
+    @property
     def title(self) -> str:
-        """Path and content hash, for the run's header."""
+        """Path and content hash, for the run's header; a package is hashed over all its files."""
+        if self.path is not None and self.path.name == "__init__.py":
+            return f"{self.path.parent}/ (sha256 of its files {self.digest})"
         return f"{self.path or self.name} (sha256 {self.digest})"
 
 

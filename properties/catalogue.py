@@ -16,6 +16,11 @@ def entries() -> list[Property]:
     return sorted(CATALOGUE.values(), key=lambda entry: entry.name)
 
 
+def groups() -> set[str]:
+    """The groups that have a property."""
+    return {entry.group for entry in entries()}
+
+
 def page() -> str:
     """The catalogue in Markdown: property, sentence, test, and what its cases must have reached."""
     lines = [

@@ -37,8 +37,9 @@ def let(batch: Batch, row: int) -> str:
         slot = int(batch.slots[row])
         return f"row {row} is padding (slot {slot}) behind {plural(case.rows, 'row')} of requests, {sizes}"
     request = case.requests[index]
+    noun = "block" if len(batch.placement.blocks[index]) == 1 else "blocks"
     blocks = ", ".join(str(block) for block in batch.placement.blocks[index].values())
-    stored = f" (blocks {blocks})" if blocks else ""
+    stored = f" (window and new rows in {noun} {blocks})" if blocks else ""
     fork = f", a fork of request {request.fork}" if request.fork is not None else ""
     return (
         f"request {index}{fork} has {plural(request.start, 'token')} in the cache and "

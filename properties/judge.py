@@ -60,7 +60,7 @@ class Judge:
         for name in sorted(tally.COUNTS):
             count = tally.COUNTS[name]
             what, reason = tally.verdict(name, count)
-            unit = "held " if what == VIOLATED else "cases"
+            unit = "held beside" if what == VIOLATED else "cases"
             cases = f"{count.judged:>7,} {unit}" if count.judged else " " * 13
             lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
             if count.example:

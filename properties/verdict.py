@@ -13,6 +13,7 @@ class Violation(AssertionError):
     """One property does not hold for one case.
 
     where: the element, by name ("request", "position", "channel", ...), in reading order.
+    at: the source line, where one is known.
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
@@ -21,6 +22,7 @@ class Violation(AssertionError):
     where: Mapping[str, object] = field(default_factory=dict)
     got: object = None
     wanted: object = None
+    at: str = ""
     let: str = ""
     then: str = ""
     but: str = ""
@@ -36,10 +38,14 @@ class Violation(AssertionError):
         return f"Violation: {subject} = {self.got}, but should be {self.wanted}   [{self.property_name}]"
 
     def __str__(self) -> str:
-        lines = [self.headline, ""]
-        for name, words in (("Let", self.let), ("Then", self.then), ("But", self.but)):
-            if words:
-                lines.append(f"{name + ':':<6} {words}")
+        lines = [self.headline]
+        told = [
+            (name, words)
+            for name, words in (("At", self.at), ("Let", self.let), ("Then", self.then), ("But", self.but))
+            if words
+        ]
+        if told:
+            lines += ["", *(f"{name + ':':<6} {words}" for name, words in told)]
         if self.case is not None:
             lines += ["", f"Failing case: {self.case!r}"]
         return "\n".join(lines).rstrip()

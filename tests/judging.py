@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,4 +107,7 @@ def _leave(entry: tally.Property, excuse: str) -> None:
 
 
 def _reproduce(request: pytest.FixtureRequest, ops: Ops) -> str:
-    return f"Reproduce:    pytest '{request.node.nodeid}' --candidate {ops.name} --engine {ops.engine.name}"
+    root, python = request.config.rootpath, Path(sys.executable)
+    shown = python.relative_to(root) if python.is_relative_to(root) else python
+    command = f"{shown} -m pytest '{request.node.nodeid}'"
+    return f"Reproduce:    {command} --candidate {ops.candidate.target} --engine {ops.engine.name}"

@@ -55,5 +55,7 @@ class Ttir(Engine):
 
 def violation_of(operator: str, hazards: list[Hazard]) -> Violation:
     """The first hazard of a call as a violation of the hazards group."""
-    more = f"; {len(hazards) - 1} more hazards in this call" if len(hazards) > 1 else ""
-    return Violation(f"hazards.{operator}", operator, got=f"has a hazard: {hazards[0]}", but=more.lstrip("; "))
+    what, *where = str(hazards[0]).split("\n")
+    more = f"{len(hazards) - 1} more hazards in this call" if len(hazards) > 1 else ""
+    place = " ".join(line.strip() for line in where)
+    return Violation(f"hazards.{operator}", operator, got=f"has a hazard: {what}", at=place, but=more)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .constants import constant
-from .contract import contract
+from .contract import contract, without_broadcasts
 from .elements import STORED
 from .hazard import Unsupported, source_line
 from .program import Block, Function, Operation, Program, Region, Type
@@ -80,6 +80,7 @@ class Binding:
         operations = block.operations
         if self.fma:
             operations = contract(operations, self.uses, self.function.types, self.new_slot)
+        operations = without_broadcasts(operations, self.uses)
         last = _last_uses(operations)
         static, self.static = self.static, None
         steps: list[Step] = []

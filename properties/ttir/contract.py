@@ -1,4 +1,6 @@
-"""Contraction: a product that feeds a sum becomes a fused multiply-add, as the GPU's compiler does it.
+"""Rewriting before binding: contraction, and reads through broadcasts.
+
+Contraction: a product that feeds a sum becomes a fused multiply-add, as the GPU's compiler does it.
 
 Seen on an H200 with Triton 3.6, bit for bit: every sum takes a product of its own block, also one that
 others read as well, and also through splat, expand_dims and broadcast; of two products it takes the one
@@ -14,6 +16,8 @@ from .program import Operation, Type
 
 SUMS = ("arith.addf", "arith.subf")
 SHAPES = ("tt.splat", "tt.broadcast", "tt.expand_dims")
+# besides arithmetic; tt.store is none, because its value's type says how many lanes there are
+LANE_BY_LANE = ("tt.addptr", "tt.load")
 NewSlot = Callable[[Type], int]
 
 
@@ -29,7 +33,7 @@ def contract(
             result.append(operation)
             continue
         side, (product, *shapes) = chain
-        factors = [_reshaped(slot, shapes, types, new_slot, result) for slot in product.operands]
+        factors = [_reshaped(slot, shapes, types, new_slot, result, uses) for slot in product.operands]
         attributes: dict[str, object] = {
             "negates_product": operation.name == "arith.subf" and side == 1,
             "negates_addend": operation.name == "arith.subf" and side == 0,
@@ -41,6 +45,24 @@ def contract(
         uses[operation.operands[side]] -= 1
         for slot in product.operands:
             uses[slot] = uses.get(slot, 0) + 1
+    return _without_dead(result, uses)
+
+
+def without_broadcasts(operations: list[Operation], uses: dict[int, int]) -> list[Operation]:
+    """Lets operations that work lane by lane read what was broadcast: sizes of 1 stand for any size."""
+    sources: dict[int, int] = {}
+    result: list[Operation] = []
+    for operation in operations:
+        if operation.name in LANE_BY_LANE or operation.name.split(".")[0] in ("arith", "math", "machine"):
+            operands = tuple(sources.get(slot, slot) for slot in operation.operands)
+            if operands != operation.operands:
+                for before, after in zip(operation.operands, operands, strict=True):
+                    uses[before] -= 1
+                    uses[after] = uses.get(after, 0) + 1
+                operation = replace(operation, operands=operands)
+        if operation.name == "tt.broadcast":
+            sources[operation.results[0]] = operation.operands[0]
+        result.append(operation)
     return _without_dead(result, uses)
 
 
@@ -62,10 +84,18 @@ def _product(
     return side, chain
 
 
-def _reshaped(slot: int, shapes: list[Operation], types: list[Type], new_slot: NewSlot, result: list[Operation]) -> int:
+def _reshaped(
+    slot: int,
+    shapes: list[Operation],
+    types: list[Type],
+    new_slot: NewSlot,
+    result: list[Operation],
+    uses: dict[int, int],
+) -> int:
     """Gives a factor the shape that its product was given."""
     for shape in shapes:
         target = new_slot(types[shape.results[0]])
+        uses[target] = 1
         result.append(replace(shape, operands=(slot,), results=(target,)))
         slot = target
     return slot

@@ -28,6 +28,8 @@ def called(*arguments: str) -> tuple[int, str]:
     ("arguments", "line"),
     [
         (("--candidate", "no/such.py"), "ERROR: candidate 'no/such.py' is no file; allowed: "),
+        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: batch, cache, hazards, layout, "),
+        (("--hypothesis-profile", "quick"), "ERROR: --hypothesis-profile 'quick' is unknown; allowed: pr, nightly, "),
         (("--engine", "gpu"), "ERROR: engine 'gpu' is unknown; allowed: auto, cuda, ttir, interpreter"),
         pytest.param(
             ("--engine", "cuda"),
@@ -55,7 +57,7 @@ def test_a_candidate_with_one_operator(tmp_path):
     assert ", sconv_seq_metadata; not offered: fused_sconv" in printed
     assert "engine: " in printed
     assert "profile pr" in printed
-    assert "holds      metadata.searchsorted            100 cases" in printed
+    assert "holds      metadata.searchsorted            123 cases" in printed
     assert re.search(rf"not judged values\.dense_exact +{path} offers no fused_sconv", printed)
     assert "missing    fused_sconv is not offered by the candidate" in printed
 
@@ -68,7 +70,7 @@ def test_a_faulty_candidate(tmp_path):
     assert "Violation: " in printed
     assert "[metadata.searchsorted]" in printed
     assert "Failing case: Metadata(" in printed
-    assert f"Reproduce:    pytest 'tests/test_metadata.py::test_searchsorted' --candidate {path} --engine " in printed
+    assert f" -m pytest 'tests/test_metadata.py::test_searchsorted' --candidate {path} --engine " in printed
     assert "violated   metadata.searchsorted" in printed
     assert "Traceback" not in printed
     assert "hypothesis/core.py" not in printed
@@ -80,7 +82,7 @@ def test_counts_come_home_from_workers(tmp_path):
     path.write_text(ONE_OPERATOR)
     code, printed = called("-n", "2", "--candidate", str(path), "tests/test_metadata.py")
     assert code == 0, printed
-    assert "2 holds, 0 violated, 0 not judged; 200 cases" in printed
+    assert "2 holds, 0 violated, 0 not judged; 243 cases" in printed
 
 
 def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):
@@ -95,4 +97,4 @@ def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):
     )
     code, printed = called("--candidate", str(path), "tests/test_metadata.py::test_searchsorted")
     assert code == 1, printed
-    assert "not judged metadata.searchsorted            100 cases  no case reached: a blue moon" in printed
+    assert "not judged metadata.searchsorted            123 cases  no case reached: a blue moon" in printed

@@ -52,7 +52,7 @@ def test_the_words_of_a_violation():
     assert lines[0].endswith("   [values.dense_exact]")
     assert ", but should be " in lines[0]
     assert lines[2:5] == [
-        "Let:   request 1 has 4 tokens in the cache and 1 new token (blocks 1, 2), N = 4, W = 4",
+        "Let:   request 1 has 4 tokens in the cache and 1 new token (window and new rows in blocks 1, 2), N = 4, W = 4",
         "Then:  position 4: tap 0 is block 1 offset 1, tap 1 is block 1 offset 2, "
         "tap 2 is block 1 offset 3, tap 3 is x[2]",
         "But:   3 of 9 elements differ, all of request 1 in row 2",
