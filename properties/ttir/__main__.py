@@ -1,10 +1,14 @@
-"""Runs a script under the machine: python -m properties.ttir [--no-fma] script.py [its arguments]."""
+"""Runs a script under the machine: python -m properties.ttir [--no-fma] script.py [its arguments].
+
+Exits 1 for a hazard, or where the script itself fails.
+"""
 
 from __future__ import annotations
 
 import argparse
 import runpy
 import sys
+import traceback
 from pathlib import Path
 
 from . import Machine
@@ -23,8 +27,15 @@ def main(arguments: list[str]) -> int:
         parser.error(f"script = {options.script}: no such file")
     sys.argv = [str(path), *options.rest]
     sys.path.insert(0, str(path.resolve().parent))
+    failure = None
     with Machine(fma=not options.no_fma, loop_limit=options.loop_limit) as machine:
-        runpy.run_path(str(path), run_name="__main__")
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except SystemExit as end:  # a script that ends by sys.exit(main()) has launched all the same
+            failure = None if end.code in (None, 0) else f"the script ended with exit code {end.code}"
+        except Exception as error:  # what was seen before it must not be lost
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            failure = f"the script ended with {type(error).__name__} at {last.filename}:{last.lineno}: {error}"
     for hazard in machine.hazards:
         print(hazard)
     total = len(machine.hazards) + machine.dropped
@@ -34,7 +45,9 @@ def main(arguments: list[str]) -> int:
         _counted(machine.specialisations, "specialisation"),
     )
     print("{} in {} of {}".format(*counts), file=sys.stderr)
-    return 1 if total else 0
+    if failure:
+        print(failure, file=sys.stderr)
+    return 1 if total or failure else 0
 
 
 def _counted(number: int, one: str, many: str = "") -> str:

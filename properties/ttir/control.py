@@ -151,6 +151,8 @@ def bind_for(op: Operation, binding: Binding) -> Step:
     def parted(frame: Frame, first: Any, last: Any, by: Any) -> None:
         outer, limit = frame.active, frame.run.loop_limit
         current = np.broadcast_to(first, frame.sizes)
+        if narrowed(frame, by <= 0).any():
+            frame.run.report("loop that does not end", op, note="its step is not positive in some program")
         count = 0
         while True:
             frame.active = outer

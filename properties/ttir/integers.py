@@ -156,6 +156,8 @@ def bind_bitwise(op: Operation, binding: Binding) -> Step:
         compute = _view(UNSIGNED_BINARY[op.name], UNSIGNED[type_.element], stored_dtype(type_))
     else:
         compute = BITWISE[op.name]
+    if op.name == "arith.ori" and binding.has_checks and type_.element == "i1":
+        return _either(a, b, r)
     if not binding.has_checks or type_.element == "i1":
         return _plain(a, b, r, compute, binding.has_checks)
     forgives = op.name == "arith.xori"
@@ -190,6 +192,21 @@ def bind_and(op: Operation, binding: Binding) -> Step:
             mark = join(_masked(mark, other, y, is_mask), _masked(other, mark, x, is_mask))
         taint[r] = mark
         ranges[r] = (0, 1) if is_mask else bound(ranges[a] or known(frame, a), ranges[b] or known(frame, b))
+
+    return step
+
+
+def _either(a: int, b: int, r: int) -> Step:
+    """`or` of conditions: a clean true decides the result, as a clean false does for `and`."""
+
+    def step(frame: Frame) -> None:
+        x, y = frame.data[a], frame.data[b]
+        frame.data[r] = np.bitwise_or(x, y)
+        mark, other = frame.taint[a], frame.taint[b]
+        if mark is not None or other is not None:
+            mark = join(_masked(mark, other, ~y, True), _masked(other, mark, ~x, True))
+        frame.taint[r] = mark
+        frame.ranges[r] = (0, 1)
 
     return step
 
