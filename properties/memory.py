@@ -34,6 +34,7 @@ FAR_PAGE = 2**30  # elements of page padding from which the cache is sparse: onl
 def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
     if device.type != "cpu":
+        torch.cuda.empty_cache()  # gigabytes kept from the last case, of another size, would starve other workers
         return torch.empty(extent, dtype=dtype, device=device)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, unnamed before Python 3.13
     return torch.frombuffer(mmap.mmap(-1, extent * dtype.itemsize, flags=flags), dtype=dtype)
