@@ -64,6 +64,12 @@ def wrong_selection(config: pytest.Config) -> str | None:
     return None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Judges first what most faults violate; the judge's own tests and slower properties follow."""
+    first = ("values", "metadata", "hazards", "cache", "sizes")
+    items.sort(key=lambda item: min((first.index(m.name) for m in item.iter_markers() if m.name in first), default=9))
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Says what is judged, on what, with which versions."""
     return config.stash[JUDGE].header(config.getoption("--hypothesis-profile") or "pr")
