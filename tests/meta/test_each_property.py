@@ -8,23 +8,18 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, Phase, given, settings
 
 from properties import strategies
 from properties.contract import FUSED_SCONV
 from properties.invariants import batch, layout, schedule, streams, values
-from properties.verdict import Violation
 from tests.meta.candidates import plain
 from tests.meta.candidates.faults import faulty
+from tests.meta.drawing import first_violation
 from tests.meta.test_faults import bound
 
 DTYPE = "bf16"
 FORWARDS = strategies.forwards(DTYPE, ("normal",))
 SCHEDULES = strategies.schedules(DTYPE, (None,))
-SETTINGS = settings(
-    max_examples=60, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
-)  # fmt: skip  # the same cases each time, and no shrinking
 
 
 def changed(before: Callable[..., dict[str, Any]]) -> SimpleNamespace:
@@ -106,21 +101,6 @@ CASES: list[tuple[Any, Any, Callable[[], Any]]] = [
 ]
 
 
-def violation(ops: Any, invariant: Any, cases: Any) -> Violation | None:
-    """The first violation of one property, as drawn, or None."""
-
-    @SETTINGS
-    @given(cases)
-    def every(case: Any) -> None:
-        invariant(ops, case)
-
-    try:
-        every()
-    except Violation as found:
-        return found
-    return None
-
-
 @pytest.fixture(autouse=True)
 def own_counts(monkeypatch):
     """Keeps what faults violate out of the run's own verdicts."""
@@ -130,7 +110,7 @@ def own_counts(monkeypatch):
 @pytest.mark.parametrize(("invariant", "cases", "fault"), CASES, ids=[one.entry.name for one, _, _ in CASES])
 def test_each_property_has_a_fault_that_violates_it(invariant, cases, fault):
     """Holds for the plain candidate, and names itself in the violation of the faulty one."""
-    assert violation(bound("plain", plain), invariant, cases) is None
-    found = violation(bound("faulty", fault()), invariant, cases)
+    assert first_violation(bound("plain", plain), invariant, cases, examples=60) is None
+    found = first_violation(bound("faulty", fault()), invariant, cases, examples=60)
     assert found is not None
     assert found.property_name == invariant.entry.name

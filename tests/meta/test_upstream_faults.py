@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 
 from properties import strategies
 from properties.candidate import load
 from properties.contract import ACTIVATIONS
 from properties.engines import choose
 from properties.invariants import cache, hazards, metadata, sizes, values
-from properties.verdict import Violation
+from tests.meta.drawing import first_violation
 
 UPSTREAM = Path(__file__).parents[3] / "shared/upstream/inkling_sconv.py"
 pytestmark = pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
@@ -56,25 +55,6 @@ FAULTS = {
     "taps re-read from the cache": ("row < qstart)", "row < toff)", {"hazards"}),
     "tiles that overlap by one row": ("toff = pid_t * BT +", "toff = pid_t * (BT - 1) +", {"hazards"}),
 }  # fmt: skip  # one fault a line reads as the table it is
-SETTINGS = settings(
-    max_examples=100, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
-)  # fmt: skip  # the same cases each time, and no shrinking: the plain candidate's faults test that
-
-
-def first_violation(ops, invariant):
-    """A violation of one property, as drawn, or None."""
-
-    @SETTINGS
-    @given(PROPERTIES[invariant])
-    def every(case):
-        invariant(ops, case)
-
-    try:
-        every()
-    except Violation as violation:
-        return violation
-    return None
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +74,7 @@ def test_one_changed_line_is_violated(name, tmp_path):
     ops = choose("ttir").bind(load(str(path)))
     seen = set()
     for invariant in sorted(PROPERTIES, key=lambda one: one.entry.group not in groups):
-        violation = first_violation(ops, invariant)
+        violation = first_violation(ops, invariant, PROPERTIES[invariant], examples=100)
         if violation is not None:
             seen.add(violation.property_name.split(".")[0])
         if seen & groups:
