@@ -175,9 +175,8 @@ def bind_load(op: Operation, binding: Binding) -> Step:
                 run = frame.run
                 run.sequence += 1
                 full = full_tile(frame, shape)
-                buffer.log.reads.append(
-                    Access(op, buffer, run.sequence, run.epoch, full, frame.start, allowed, offset=offset)
-                )
+                access = Access(op, buffer, run.sequence, run.epoch, full, frame.start, allowed, offset=offset)
+                buffer.log.read(access)
         return values, mark
 
     def step(frame: Frame) -> None:

@@ -147,6 +147,5 @@ def note(frame: Frame, op: Operation, buffer: Buffer, where: Any, wide: Any, ful
         buffer.shadow[where] = True
     if buffer.log is not None:
         run.sequence += 1
-        buffer.log.atomic(
-            Access(op, buffer, run.sequence, run.epoch, full, frame.start, wide, offset=where, is_flat=True)
-        )
+        access = Access(op, buffer, run.sequence, run.epoch, full, frame.start, wide, offset=where, is_flat=True)
+        buffer.log.atomics.append(access)

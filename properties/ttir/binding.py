@@ -36,6 +36,8 @@ class Plan:
     stores_to: frozenset[int] | None
     lanes: int
     has_atomics: bool
+    # a kernel with locks runs its programs one after another
+    is_serial: bool
 
 
 @dataclass
@@ -143,7 +145,7 @@ def bind_function(
 ) -> Plan:
     from .bodies import body
     from .signs import unsigned_slots
-    from .slices import has_atomics, stored_arguments
+    from .slices import has_atomics, stored_arguments, waits
 
     # slots are added to a copy: the parsed program is shared by every plan
     function = replace(function, types=list(function.types))
@@ -165,6 +167,7 @@ def bind_function(
         stored_arguments(program, function),
         lanes,
         has_atomics(program),
+        waits(program),
     )
 
 

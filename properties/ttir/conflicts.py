@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .counting import count
-from .report import atomic_conflicts, duplicate_lanes, read_conflicts, rewritten
+from .meetings import judge_atomics
+from .report import duplicate_lanes, read_conflicts, reads_of_own_writes, rewritten
 from .scratch import Map, Tokens
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Access:
     operation: Operation
     buffer: Buffer
     sequence: int
-    epoch: int
+    # barriers passed before: one number, or one for each program where they differ
+    epoch: Any
     full: tuple[int, ...]
     start: tuple[int, ...]
     # which of the full tile's lanes took part; None means all
@@ -51,8 +53,27 @@ class Access:
             shape[axis] = -1
             numbers = numbers * _SPREAD + (self.start[axis] + np.arange(self.full[axis])).reshape(shape)
         numbers = numbers.reshape(numbers.shape + (1,) * (len(self.full) - axes))
+        return self._spread(numbers)
+
+    def epochs(self, positions: np.ndarray) -> Any:
+        """Returns how many barriers came before the access, for positions among the lanes that took part."""
+        if type(self.epoch) is int:
+            return self.epoch
+        axes = len(self.start)
+        return self._spread(self.epoch.reshape(self.epoch.shape + (1,) * (len(self.full) - axes)))[positions]
+
+    def _spread(self, numbers: np.ndarray) -> np.ndarray:
         wide = np.broadcast_to(numbers, self.full)
         return wide.ravel() if self.allowed is None else wide[self.allowed]
+
+    def flatten(self) -> None:
+        """Keeps the offsets of only the lanes that took part."""
+        if self.is_flat:
+            return
+        wide = np.broadcast_to(self.offset, self.full)
+        self.allowed = None if self.allowed is None else np.broadcast_to(self.allowed, self.full)
+        self.offset = wide.ravel() if self.allowed is None else wide[self.allowed]
+        self.is_flat = True
 
 
 # program numbers of up to three axes are packed into one int64; no axis reaches 2^21 programs in one map
@@ -69,8 +90,9 @@ class Extent:
         self.units = (end - address) // unit
         self.tokens: Tokens = run.tokens
         self.map: Map | None = None
-        self.atomic_map: Map | None = None
         self.writes: list[Access] = []
+        # how many of them earlier chunks made: those are other programs'
+        self.settled = 0
         self.atomics: list[Access] = []
         self.reads: list[Access] = []
 
@@ -115,53 +137,39 @@ class Extent:
         duplicate_lanes(self.run, access, losers // scale, winners // scale, stored)
 
     def _rewrites(self, access: Access, lanes: Any, previous: Any, stored: Any, before: Any, scale: int) -> None:
-        number = self.owners(previous[lanes], self.writes)
-        rewritten(self.run, self, access, lanes // scale, number, previous[lanes], stored, before, scale)
+        rewritten(self.run, self, access, lanes // scale, previous[lanes], stored, before)
 
     def owners(self, tokens: np.ndarray, accesses: list[Access]) -> np.ndarray:
         """Returns for each token the number of the access that reserved it."""
         firsts = np.array([access.first_token for access in accesses], np.int64)
         return np.searchsorted(firsts, tokens, side="right") - 1
 
-    def atomic(self, access: Access) -> None:
-        """Notes an atomic access; it conflicts only with plain accesses of other programs."""
-        if self.atomic_map is None:
-            self.atomic_map = self.run.maps.take(self.units)
-        where = self.positions(access.buffer, access.offset)
-        access.count = where.size
-        access.first_token = self.tokens.reserve(where.size)
-        tokens = np.arange(access.first_token, access.first_token + where.size, dtype=np.int32)
-        self.atomic_map.array[where] = tokens
-        self.atomics.append(access)
+    def read(self, access: Access) -> None:
+        """Notes a load; other programs' writes are judged at the end, the program's own ones now."""
+        self.reads.append(access)
+        if self.map is not None and len(self.writes) > self.settled:
+            self._judge(access, self.map.array, reads_of_own_writes)
 
     def finish(self) -> None:
-        """Judges logged accesses against the writes and atomics of the launch, and gives the maps back."""
+        """Judges logged accesses against the writes and atomics of the launch, and gives the map back."""
         if self.map is not None:
             for access in self.reads:
                 self._judge(access, self.map.array, read_conflicts)
-        if self.atomic_map is not None:
-            for access in self.reads + self.writes:
-                self._judge(access, self.atomic_map.array, atomic_conflicts)
-        for used in (self.map, self.atomic_map):
-            if used is not None:
-                self.run.maps.give(used)
-        self.map = self.atomic_map = None
+            self.run.maps.give(self.map)
+            self.map = None
+        if self.atomics:
+            judge_atomics(self)
 
     def _judge(self, access: Access, found: np.ndarray, report: Callable[..., None]) -> None:
         scale = buffer_scale(access.buffer, self.unit)
-        if not access.is_flat:
-            offset, allowed = access.offset, access.allowed
-            if scale == 1:
-                # first the fast look, on unjoined shapes
-                hit = found.take(self.positions(access.buffer, offset), mode="clip") >= self.tokens.base
-                if allowed is not None:
-                    hit = hit & allowed
-                if not count(hit):
-                    return
-            wide = np.broadcast_to(offset, access.full)
-            access.allowed = None if allowed is None else np.broadcast_to(allowed, access.full)
-            access.offset = wide.ravel() if access.allowed is None else wide[access.allowed]
-            access.is_flat = True
+        if not access.is_flat and scale == 1:
+            # first the fast look, on unjoined shapes
+            hit = found.take(self.positions(access.buffer, access.offset), mode="clip") >= self.tokens.base
+            if access.allowed is not None:
+                hit = hit & access.allowed
+            if not count(hit):
+                return
+        access.flatten()
         tokens = found.take(self.positions(access.buffer, access.offset))
         places = np.flatnonzero(tokens >= self.tokens.base)
         if len(places):

@@ -11,7 +11,7 @@ from .binding import Binding, stored_dtype
 from .cells import choose, read, write
 from .program import Block, Location, Operation
 from .registry import Step, operation
-from .run import Frame
+from .run import Frame, places
 
 TERMINATORS = (
     "scf.yield",
@@ -37,7 +37,7 @@ def bind_nothing(op: Operation, binding: Binding) -> None:
 @operation("gpu.barrier", "ttg.barrier", "ttg.local_barrier", note="orders the accesses of a program")
 def bind_barrier(op: Operation, binding: Binding) -> Step:
     def step(frame: Frame) -> None:
-        frame.run.epoch += 1
+        frame.run.pass_barrier(frame.active)
 
     return step
 
@@ -54,6 +54,18 @@ def narrowed(frame: Frame, condition: Any) -> Any:
     """Returns the active programs for which the condition holds."""
     wide = np.broadcast_to(condition, frame.sizes)
     return wide if frame.active is None else frame.active & wide
+
+
+def everyone(frame: Frame) -> Any:
+    """Returns the active programs as a mask."""
+    return narrowed(frame, np.ones((1,) * len(frame.sizes), bool))
+
+
+def endless(frame: Frame, op: Operation, alive: Any, note: str) -> None:
+    """Reports the programs that a loop does not let go."""
+    flat = np.flatnonzero(np.broadcast_to(alive, frame.sizes))
+    programs, lanes = places(frame, frame.sizes, flat)
+    frame.run.report("loop that does not end", op, programs=programs, lanes=lanes, count=len(flat), note=note)
 
 
 def judge_branch(frame: Frame, op: Operation, slot: int) -> None:
@@ -135,11 +147,11 @@ def bind_for(op: Operation, binding: Binding) -> Step:
     def uniform(frame: Frame, first: int, last: int, by: int) -> None:
         limit = frame.run.loop_limit
         if by <= 0:
-            frame.run.report("loop that does not end", op, note=f"its step is {by}")
+            endless(frame, op, everyone(frame), f"its step is {by}")
             return
         for count, number in enumerate(range(first, last, by)):
             if count >= limit:
-                frame.run.report("loop that does not end", op, note=f"stopped after {limit} rounds")
+                endless(frame, op, everyone(frame), f"stopped after {limit} rounds")
                 return
             frame.data[variable] = np.full(ones, number, dtype)
             frame.taint[variable] = None
@@ -151,8 +163,9 @@ def bind_for(op: Operation, binding: Binding) -> Step:
     def parted(frame: Frame, first: Any, last: Any, by: Any) -> None:
         outer, limit = frame.active, frame.run.loop_limit
         current = np.broadcast_to(first, frame.sizes)
-        if narrowed(frame, by <= 0).any():
-            frame.run.report("loop that does not end", op, note="its step is not positive in some program")
+        standing = narrowed(frame, by <= 0)
+        if standing.any():
+            endless(frame, op, standing, "its step is not positive in some program")
         count = 0
         while True:
             frame.active = outer
@@ -160,7 +173,7 @@ def bind_for(op: Operation, binding: Binding) -> Step:
             if not alive.any():
                 break
             if count >= limit:
-                frame.run.report("loop that does not end", op, note=f"stopped after {limit} rounds")
+                endless(frame, op, alive, f"stopped after {limit} rounds")
                 break
             frame.active = alive
             frame.data[variable] = current.astype(dtype)
@@ -203,7 +216,7 @@ def bind_while(op: Operation, binding: Binding) -> Step:
 
     def step(frame: Frame) -> None:
         outer, limit = frame.active, frame.run.loop_limit
-        alive = narrowed(frame, np.ones((1,) * binding.axes, bool))
+        alive = everyone(frame)
         move(frame, op.operands, before.arguments)
         results: list[Any] = []
         for count in range(limit + 1):
@@ -224,7 +237,7 @@ def bind_while(op: Operation, binding: Binding) -> Step:
             if not going.any():
                 break
             if count == limit:
-                frame.run.report("loop that does not end", op, note=f"stopped after {limit} rounds")
+                endless(frame, op, going, f"stopped after {limit} rounds")
                 break
             for slot, cell in zip(after.arguments, cells, strict=True):
                 write(frame, slot, cell)

@@ -9,7 +9,7 @@ import numpy as np
 from .binding import Binding, full_range, stored_dtype
 from .cells import join
 from .elements import BITS, UNSIGNED
-from .integers import first_operands, forgiven
+from .integers import first_operands, forgiven, low_bits_lost
 from .program import Operation
 from .ranges import divide, known, remainder
 from .registry import Step, operation
@@ -96,7 +96,8 @@ def bind_division(op: Operation, binding: Binding) -> Step:
                 code = frame.run.code("signed minimum divided by -1", op, True, first_operands(worst, x, y))
                 mark = join(mark, np.where(worst, np.int16(code), np.int16(0)))
         is_positive = one[0] >= 0 and other[0] >= 0
-        data[r], taint[r] = compute(x, y, is_positive), forgiven(mark) if op.name == "arith.remui" else mark
+        data[r] = compute(x, y, is_positive)
+        taint[r] = forgiven(mark) if op.name == "arith.remui" else low_bits_lost(mark)
         if is_unsigned and not is_positive:
             ranges[r] = (lowest, highest)
         elif op.name[6:9] == "rem":
@@ -157,8 +158,8 @@ def bind_shift(op: Operation, binding: Binding) -> Step:
             )
         else:
             low, high = lowest, highest
-        if op.name == "arith.shrui":
-            mark = forgiven(mark)
+        if op.name != "arith.shli":
+            mark = forgiven(mark) if op.name == "arith.shrui" else low_bits_lost(mark)
         data[r], taint[r], ranges[r] = out, mark, (low, high)
 
     return step if binding.has_checks else bare

@@ -22,6 +22,11 @@ EMPTY = {
     torch.ops.aten.new_empty.default,
     torch.ops.aten.new_empty_strided.default,
 }
+# what carries memory over as it is, written or not
+COPIES = {
+    torch.ops.aten.clone.default,
+    torch.ops.aten._to_copy.default,
+}
 # what hands memory to code that neither torch nor the machine sees
 ESCAPES = {torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__}
 
@@ -83,18 +88,46 @@ class Fresh(TorchDispatchMode):
         self.storages[address] = _Storage(tensor, gone)
 
     def _settle(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Forgets storages that were written, and those whose address a new tensor has taken."""
+        """Notes what was written, copied as it was, or made anew at the address of a storage that is gone."""
         if not self.storages:
             return
         for position, argument in enumerate(function._schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 written = args[position] if position < len(args) else kwargs.get(argument.name)
                 for tensor in written if isinstance(written, (list, tuple)) else [written]:
-                    self.forget(tensor)
+                    self._written(tensor, args[1] if function is torch.ops.aten.copy_.default else None)
         is_view = any(returned.alias_info is not None for returned in function._schema.returns)
         if not is_view:
             for tensor in result if isinstance(result, (list, tuple)) else [result]:
                 self.forget(tensor)
+        if function in COPIES:
+            self._copied(args[0], result)
+
+    def _written(self, tensor: Any, source: torch.Tensor | None) -> None:
+        """Takes the elements of a tensor, or view, for written; those copied from `source`, as they were there."""
+        flags = self._flags(tensor)
+        if flags is None:
+            self.forget(tensor)
+            return
+        known = None if source is None else self._flags(source)
+        flags[...] = True if known is None else known
+
+    def _copied(self, source: torch.Tensor, copy: torch.Tensor) -> None:
+        """Gives a copy what is known of its source."""
+        known = self._flags(source)
+        if known is None or known.all() or copy.device.type != "cpu":
+            return
+        self._remember(copy)
+        flags = self._flags(copy)
+        assert flags is not None  # it was remembered just now
+        flags[...] = known
+
+    def _flags(self, tensor: Any) -> np.ndarray | None:
+        """Returns the written flags of a tensor's elements in its shape, or None if its memory counts as written."""
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type != "cpu":
+            return None
+        flags = self.shadow(tensor)
+        return None if flags is None else np.lib.stride_tricks.as_strided(flags, tuple(tensor.shape), tensor.stride())
 
     def forget(self, tensor: Any) -> None:
         """Takes a tensor's storage for written."""
@@ -120,10 +153,9 @@ class Fresh(TorchDispatchMode):
 
         `place` is the argument's name, and the kernel, file and line of the last launch that got the tensor.
         """
-        flags = self.shadow(tensor)
-        if flags is None:
+        shaped = self._flags(tensor)
+        if shaped is None:
             return None
-        shaped = np.lib.stride_tricks.as_strided(flags, tuple(tensor.shape), tensor.stride())
         missing = int(shaped.size - np.count_nonzero(shaped))
         if not missing:
             return None

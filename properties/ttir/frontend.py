@@ -21,6 +21,9 @@ TARGET = GPUTarget("cuda", 90, 32)
 # The machine checks device_assert always, as TRITON_DEBUG=1 would; overflow is judged by its own means
 FORCED_OPTIONS = {"debug": True, "sanitize_overflow": False}
 
+# how the type of a descriptor made on the host begins; TTIR lists its sizes and strides behind it
+DESCRIPTOR = "tensordesc"
+
 _backend: Any = None
 _binders: dict[int, tuple[Any, Callable]] = {}
 
@@ -56,7 +59,7 @@ def bind(function: JITFunction, args: tuple, kwargs: dict[str, Any]) -> Bound:
     leaves: list[tuple[str, Any]] = []
     kinds: list[Any] = []
     for (name, value), (kind, extra) in zip(arguments.items(), specialization, strict=True):
-        if kind.__class__ is str and kind != "constexpr":
+        if kind.__class__ is str and kind != "constexpr" and not kind.startswith(DESCRIPTOR):
             # nearly every argument: no tuple, no constant
             leaves.append((name, value))
             kinds.append(kind)
@@ -86,6 +89,9 @@ def _flatten(name: str, value: Any, kind: Any, leaves: list[tuple[str, Any]]) ->
             _flatten(f"{name}[{number}]", inner, inner_kind, leaves)
         return
     leaves.append((name, value))
+    if kind.startswith(DESCRIPTOR):
+        leaves += [(f"{name}.shape.{axis}", size) for axis, size in enumerate(value.shape)]
+        leaves += [(f"{name}.stride.{axis}", stride) for axis, stride in enumerate(value.strides)]
 
 
 def _check_globals(function: JITFunction) -> None:

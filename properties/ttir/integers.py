@@ -13,7 +13,7 @@ from .elements import BITS, UNSIGNED
 from .program import Operation
 from .ranges import RANGES, known
 from .registry import Step, operation
-from .run import UNDEFINED, Frame
+from .run import LOW_BITS_LOST, UNDEFINED, Frame
 
 Binary = Callable[[Any, Any], Any]
 
@@ -62,6 +62,13 @@ def forgiven(mark: Any) -> Any:
         return None
     kept = np.where(mark < UNDEFINED, np.int16(0), mark)
     return kept if kept.any() else None
+
+
+def low_bits_lost(mark: Any) -> Any:
+    """Marks wrapped values as wrong in their low bits too, so that no low mask forgives them."""
+    if mark is None:
+        return None
+    return np.where((mark > 0) & (mark < UNDEFINED), mark | np.int16(LOW_BITS_LOST), mark)
 
 
 WRAPPING: dict[str, tuple[Binary, Callable[[Any, Any, Any], Any]]] = {
@@ -221,7 +228,7 @@ def _masked(mark: Any, other_mark: Any, other: Any, is_mask: bool) -> Any:
     kept = np.where(decided, np.int16(0), mark)
     if not is_mask and other_mark is None:
         low_mask = (other >= 0) & ((other & (other + 1)) == 0)
-        kept = np.where(low_mask & (kept < UNDEFINED), np.int16(0), kept)
+        kept = np.where(low_mask & (kept < LOW_BITS_LOST), np.int16(0), kept)
     return kept if kept.any() else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .binding import Binding
 from .cells import Cell, choose, read, write
-from .control import judge_branch, narrowed, terminator
+from .control import everyone, judge_branch, terminator
 from .program import Region
 from .registry import Step
 from .run import Frame
@@ -42,7 +42,7 @@ def jumping(region: Region, binding: Binding) -> list[Step]:
     def step(frame: Frame) -> None:
         outer = frame.active
         arrivals = _Arrivals()
-        arrivals.add(region.entry.label, narrowed(frame, np.ones((1,) * binding.axes, bool)), [])
+        arrivals.add(region.entry.label, everyone(frame), [])
         returned: list[Cell] | None = None
         for block, steps, last in bound:
             mask = arrivals.masks.get(block.label)

@@ -39,10 +39,10 @@ def grid_hazards(kernel: str, location: Location, grid: tuple[int, int, int]) ->
 
 
 def chunks(
-    grid: tuple[int, int, int], axes: tuple[int, ...], lanes: int
+    grid: tuple[int, int, int], axes: tuple[int, ...], lanes: int, is_serial: bool = False
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields (first program, number of programs) on the kept axes, at most CHUNK_LANES lanes each."""
-    room = max(1, CHUNK_LANES // lanes)
+    """Yields (first program, number of programs) on the kept axes, at most CHUNK_LANES lanes, or one program, each."""
+    room = 1 if is_serial else max(1, CHUNK_LANES // lanes)
     steps = [1] * len(axes)
     for place in range(len(axes) - 1, -1, -1):
         steps[place] = min(grid[axes[place]], room)

@@ -14,6 +14,7 @@ import torch
 from . import cache, frontend, operations  # noqa: F401  # operations fills the registry when imported
 from .binding import Plan, bind_kernel
 from .conflicts import Extent
+from .descriptors import on_host
 from .elements import SIGNED_RANGE, STORED, encode
 from .fresh import Fresh
 from .hazard import Hazard, Unsupported
@@ -113,7 +114,7 @@ class Machine:
         bound = frontend.bind(function, args, kwargs)
         sizes = grid_of(grid, bound.arguments)
         self._keys.add(bound.key)
-        is_tensor = {name: hasattr(value, "data_ptr") for name, value in bound.leaves}
+        is_tensor = {name: hasattr(value, "data_ptr") or hasattr(value, "base") for name, value in bound.leaves}
         self.launches.append(
             Launch(
                 function.__name__,
@@ -138,7 +139,8 @@ class Machine:
         run.has_atomics = plan.has_atomics
         values = self._arguments(plan, bound, run)
         with np.errstate(all="ignore"):
-            for start, sizes in chunks(grid, run.axes, plan.lanes):
+            for start, sizes in chunks(grid, run.axes, plan.lanes, plan.is_serial):
+                run.begin_chunk()
                 frame = _frame(plan, run, start, sizes, values)
                 for step in plan.steps:
                     step(frame)
@@ -165,11 +167,10 @@ class Machine:
         buffers: list[tuple[int, Buffer]] = []
         for number, (slot, (name, value)) in enumerate(zip(function.arguments, bound.leaves, strict=True)):
             type_ = function.types[slot]
-            if type_.is_pointer:
-                buffer = self._buffer(name, value)
-                buffers.append((number, buffer))
+            if type_.is_pointer or type_.is_descriptor:
+                buffers.append((number, self._buffer(name, value)))
                 pointer = Pointer(len(buffers) - 1, (), 0, 0, axes)
-                values.append((slot, pointer, None))
+                values.append((slot, on_host(pointer, value) if type_.is_descriptor else pointer, None))
             else:
                 values.append((slot, *scalar(name, value, type_, axes)))
         run.buffers = [buffer for _, buffer in buffers]
@@ -179,7 +180,7 @@ class Machine:
         return values
 
     def _buffer(self, name: str, value: Any) -> Buffer:
-        # triton's reinterpreted tensors carry theirs in `base`
+        # triton's reinterpreted tensors and descriptors carry theirs in `base`
         tensor = value if isinstance(value, torch.Tensor) else getattr(value, "base", value)
         if not isinstance(tensor, torch.Tensor):
             raise Unsupported(f"argument {name} = {value!r} is not a tensor; pointers must come from CPU tensors")

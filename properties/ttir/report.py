@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def tainted(frame: Frame, operation: Operation, what: str, codes: Any, bad: Any,
     flat = np.flatnonzero(np.broadcast_to(bad, full))
     found = wide_codes[flat]
     for code in np.unique(found):
-        origin = run.origins[int(code)]
+        origin = run.origin(int(code))
         mine = flat[found == code]
         programs, lanes = places(frame, full, mine)
         place = operation.location
@@ -93,79 +94,67 @@ def duplicate_lanes(run: Run, access: Access, losers: Any, winners: Any, stored:
         )
 
 
-def rewritten(
-    run: Run,
-    extent: Extent,
-    access: Access,
-    lanes: Any,
-    number: Any,
-    tokens: Any,
-    stored: Any,
-    before: Any,
-    scale: int,
+def meeting(
+    run: Run, kind: str, access: Access, lanes: Any, other: Access, positions: Any, verb: str, extra: str = ""
 ) -> None:
-    """Reports stores to locations that an earlier store of this launch had written."""
-    owner = access.programs()[lanes]
-    for which in np.unique(number):
-        earlier = extent.writes[int(which)]
-        mine = np.flatnonzero(number == which)
-        positions = (tokens[mine] - earlier.first_token) // scale
-        previous_owner = earlier.programs()[positions]
-        for is_same in (True, False):
-            chosen = np.flatnonzero((owner[mine] == previous_owner) == is_same)
-            if is_same and earlier.epoch != access.epoch:
-                continue  # a barrier orders the two
-            if not len(chosen):
-                continue
-            lane = lanes[mine[chosen]]
-            is_equal = bool((_bits(stored[lane]) == _bits(before[lane])).all())
-            one, one_lane = _program_and_lane(run, access, lane[:1])
-            other, other_lane = _program_and_lane(run, earlier, positions[chosen[:1]])
-            place = earlier.operation.location
-            run.report(
-                "stored twice" if is_same else "write/write conflict",
-                access.operation,
-                buffer=access.buffer,
-                offset=int(access.offset[lane[0]]) if access.offset is not None else None,
-                programs=one + other,
-                lanes=one_lane + other_lane,
-                count=len(chosen),
-                note=f"{_same(is_equal)}; the other store is at line {place.line}: {source_line(place)}",
-            )
+    """Reports lanes of one access that meet lanes of another; both count among the lanes that took part."""
+    one, one_lane = _program_and_lane(run, access, lanes[:1])
+    two, two_lane = _program_and_lane(run, other, positions[:1])
+    place = other.operation.location
+    run.report(
+        kind,
+        access.operation,
+        buffer=access.buffer,
+        offset=int(access.offset[lanes[0]]) if access.offset is not None else None,
+        programs=one + two,
+        lanes=one_lane + two_lane,
+        count=len(lanes),
+        note=f"{extra}the {verb} is at line {place.line}: {source_line(place)}",
+    )
 
 
-def read_conflicts(run: Run, extent: Extent, access: Access, lanes: Any, writer: Any) -> None:
-    """Reports reads of locations that this launch writes: by another program, or by this one before."""
-    number = extent.owners(writer, extent.writes)
+def _meetings(extent: Extent, access: Access, lanes: Any, tokens: Any) -> Iterator[tuple[Access, Any, Any, Any]]:
+    """Yields each write met, the lanes that met it, its own positions, and which lanes are of one program with it."""
+    number = extent.owners(tokens, extent.writes)
     owner = access.programs()[lanes]
     for which in np.unique(number):
         write = extent.writes[int(which)]
         mine = np.flatnonzero(number == which)
-        scale = write.buffer.item // extent.unit
-        positions = (writer[mine] - write.first_token) // scale
-        other_owner = write.programs()[positions]
-        is_same = owner[mine] == other_owner
-        after = is_same & (write.sequence < access.sequence) & (write.epoch == access.epoch)
-        for kind, chosen in (
-            ("read/write conflict", np.flatnonzero(~is_same)),
-            ("read after write", np.flatnonzero(after)),
-        ):
-            if not len(chosen):
-                continue
-            lane = lanes[mine[chosen]]
-            one, one_lane = _program_and_lane(run, access, lane[:1])
-            other, other_lane = _program_and_lane(run, write, positions[chosen[:1]])
-            place = write.operation.location
-            run.report(
-                kind,
-                access.operation,
-                buffer=access.buffer,
-                offset=int(access.offset[lane[0]]) if access.offset is not None else None,
-                programs=one + other,
-                lanes=one_lane + other_lane,
-                count=len(chosen),
-                note=f"the store is at line {place.line}: {source_line(place)}",
-            )
+        positions = (tokens[mine] - write.first_token) // (write.buffer.item // extent.unit)
+        yield write, lanes[mine], positions, owner[mine] == write.programs()[positions]
+
+
+def unordered(one: Access, lanes: Any, other: Access, positions: Any) -> Any:
+    """Says for which lanes no barrier of the program lies between two of its accesses."""
+    return np.broadcast_to(one.epochs(lanes) == other.epochs(positions), lanes.shape)
+
+
+def rewritten(run: Run, extent: Extent, access: Access, lanes: Any, tokens: Any, stored: Any, before: Any) -> None:
+    """Reports stores to locations that an earlier store of this launch had written."""
+    for earlier, met, positions, is_same in _meetings(extent, access, lanes, tokens):
+        twice = is_same & unordered(access, met, earlier, positions)
+        for kind, which in (("stored twice", twice), ("write/write conflict", ~is_same)):
+            chosen = np.flatnonzero(which)
+            if len(chosen):
+                lane = met[chosen]
+                same = _same(bool((_bits(stored[lane]) == _bits(before[lane])).all()))
+                meeting(run, kind, access, lane, earlier, positions[chosen], "other store", f"{same}; ")
+
+
+def reads_of_own_writes(run: Run, extent: Extent, access: Access, lanes: Any, tokens: Any) -> None:
+    """Reports reads of locations that the same program has written, no barrier between."""
+    for write, met, positions, is_same in _meetings(extent, access, lanes, tokens):
+        chosen = np.flatnonzero(is_same & unordered(access, met, write, positions))
+        if len(chosen):
+            meeting(run, "read after write", access, met[chosen], write, positions[chosen], "store")
+
+
+def read_conflicts(run: Run, extent: Extent, access: Access, lanes: Any, tokens: Any) -> None:
+    """Reports reads of locations that another program of this launch writes."""
+    for write, met, positions, is_same in _meetings(extent, access, lanes, tokens):
+        chosen = np.flatnonzero(~is_same)
+        if len(chosen):
+            meeting(run, "read/write conflict", access, met[chosen], write, positions[chosen], "store")
 
 
 def _same(is_equal: bool) -> str:
@@ -200,30 +189,3 @@ def _lanes(
         lanes=lanes,
         count=len(chosen),
     )
-
-
-def atomic_conflicts(run: Run, extent: Extent, access: Access, lanes: Any, atomic: Any) -> None:
-    """Reports plain accesses of locations that another program changes atomically."""
-    number = extent.owners(atomic, extent.atomics)
-    owner = access.programs()[lanes]
-    for which in np.unique(number):
-        other = extent.atomics[int(which)]
-        mine = np.flatnonzero(number == which)
-        positions = (atomic[mine] - other.first_token) // (other.buffer.item // extent.unit)
-        chosen = np.flatnonzero(owner[mine] != other.programs()[positions])
-        if not len(chosen):
-            continue
-        lane = lanes[mine[chosen]]
-        one, one_lane = _program_and_lane(run, access, lane[:1])
-        two, two_lane = _program_and_lane(run, other, positions[chosen[:1]])
-        place = other.operation.location
-        run.report(
-            "atomic conflict",
-            access.operation,
-            buffer=access.buffer,
-            offset=int(access.offset[lane[0]]) if access.offset is not None else None,
-            programs=one + two,
-            lanes=one_lane + two_lane,
-            count=len(chosen),
-            note=f"the atomic is at line {place.line}: {source_line(place)}",
-        )

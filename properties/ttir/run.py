@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # taint codes from here on make a value undefined; smaller ones only say that an index wrapped
 UNDEFINED = 0x4000
+# added to the code of a wrapped value once its low bits are wrong too, as after a division
+LOW_BITS_LOST = 0x2000
 FIRST_PLACES = 4
 
 
@@ -55,7 +57,8 @@ class Run:
         self.loop_limit = loop_limit
         self.has_checks = has_checks
         self.sequence = 0
-        self.epoch = 0
+        # barriers passed so far by the programs of this chunk: one number, or one for each where they differ
+        self.epoch: Any = 0
         self.maps = MAPS
         self.tokens = TOKENS
         self.extents: list[Extent] = []
@@ -67,6 +70,16 @@ class Run:
         self.origins: dict[int, Origin] = {}
         self.codes: dict[tuple[str, int], int] = {}
         self.seen: dict[tuple, _Seen] = {}
+
+    def begin_chunk(self) -> None:
+        """Starts the next programs of the grid; what came before was others' doing."""
+        self.epoch = 0
+        for extent in self.extents:
+            extent.settled = len(extent.writes)
+
+    def pass_barrier(self, active: np.ndarray | None) -> None:
+        """Counts a barrier for the programs that reach it."""
+        self.epoch = self.epoch + (1 if active is None or active.all() else active.astype(np.int64))
 
     def program(self, coordinates: Any) -> tuple[int, int, int]:
         """Turns coordinates on the kept axes into a program id of three numbers."""
@@ -84,6 +97,10 @@ class Run:
             self.codes[key] = found
             self.origins[found] = Origin(kind, operation, tuple(operands))
         return found
+
+    def origin(self, code: int) -> Origin:
+        """Returns where a taint code came from."""
+        return self.origins[code if code >= UNDEFINED else code & ~LOW_BITS_LOST]
 
     def report(
         self,

@@ -41,6 +41,16 @@ def has_atomics(program: Program) -> bool:
     )
 
 
+def waits(program: Program) -> bool:
+    """Says whether a `while` asks memory atomically, as a lock does: in lockstep it would wait for ever."""
+    return any(
+        operation.name == "scf.while"
+        and any(inner.name.startswith("tt.atomic") for inner in _operations(operation.regions[0]))
+        for function in program.functions.values()
+        for operation in _operations(function.body)
+    )
+
+
 def _operations(region: Region) -> list[Operation]:
     found = []
     for block in region.blocks:
