@@ -8,6 +8,7 @@ python benchmarks/engines.py [kernel_file.py] [--rounds N]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -68,72 +69,83 @@ def exact(x, weight, cache, positions, table, seq_idx, slots, query_start, off_s
     return (total + x.double()).bfloat16()
 
 
-def measure(module, rounds: int, context) -> list[dict]:
-    """Times every case, and counts the elements that differ from the exact result."""
-    found = []
-    for name, *sizes in CASES:
-        values = arguments(*sizes)
-        want = exact(*values)
-        seconds = []
-        with context():
-            for _ in range(rounds):
-                values[2].copy_(arguments(*sizes)[2])
-                begin = time.process_time()
-                out = module.fused_sconv(*values)
-                seconds.append(time.process_time() - begin)
-        wrong = int((out != want).sum())
-        ordered = sorted(seconds)
-        found.append(
-            {
-                "case": name,
-                "median": ordered[rounds // 2],
-                "best": ordered[0],
-                "wrong": wrong,
-                "of": out.numel(),
-            }
+def once(module, case: tuple, context) -> tuple[float, int, int]:
+    """Runs one case after its cache was filled anew; returns seconds, elements that are not exact, elements."""
+    values = arguments(*case[1:])
+    with context():
+        begin = time.process_time()
+        out = module.fused_sconv(*values)
+        seconds = time.process_time() - begin
+    return seconds, int((out != exact(*values)).sum()), out.numel()
+
+
+class Interpreter:
+    """Triton's interpreter in a process of its own, because Triton decides when it is imported; runs on demand."""
+
+    def __init__(self, path: str) -> None:
+        environment = {**os.environ, "TRITON_INTERPRET": "1"}
+        command = [sys.executable, "-W", "ignore", __file__, path, "--as-interpreter"]
+        self.process = subprocess.Popen(
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-    return found
+
+    def once(self, number: int) -> tuple[float, int, int]:
+        """Runs case `number` there."""
+        assert self.process.stdin is not None and self.process.stdout is not None  # both are pipes
+        self.process.stdin.write(f"{number}\n")
+        self.process.stdin.flush()
+        seconds, wrong, total = json.loads(self.process.stdout.readline())
+        return seconds, wrong, total
+
+    def end(self) -> None:
+        self.process.communicate("")
 
 
-def interpreter(path: str) -> list[dict]:
-    """Runs the cases in a process of their own, because Triton decides when it is imported."""
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-W", "ignore", __file__, path, "--as-interpreter"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(run.stdout.splitlines()[-1])
+def serve(module) -> None:
+    """Runs the cases that standard input names by number, until it ends."""
+    for line in sys.stdin:
+        print(json.dumps(once(module, CASES[int(line)], contextlib.nullcontext)), flush=True)
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernel", nargs="?", default="sconv", help="a kernel file, or sconv")
-    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="of the interpreter; each has five of the machine beside it"
+    )
     parser.add_argument("--as-interpreter", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     torch.set_num_threads(1)
     module = load(options.kernel)
     if options.as_interpreter:
-        import contextlib
-
-        print(json.dumps(measure(module, 3, contextlib.nullcontext)))
+        serve(module)
         return
     from properties.ttir import Machine
 
-    slow = interpreter(options.kernel)
-    checked = measure(module, options.rounds, Machine)
-    plain = measure(module, options.rounds, lambda: Machine(checks=False))
+    interpreter = Interpreter(options.kernel)
+    engines = {"machine, checks": Machine, "machine, none": lambda: Machine(checks=False)}
     print(f"{'case':6} {'engine':16} {'median ms':>10} {'best ms':>10} {'times faster':>13} {'inexact':>16}")
-    for one, with_checks, without in zip(slow, checked, plain, strict=True):
-        for engine, row in (
-            ("interpreter", one),
-            ("machine, checks", with_checks),
-            ("machine, none", without),
-        ):
-            faster = one["median"] / row["median"]
-            share = f"{row['wrong']} of {row['of']}"
-            times = f"{row['median'] * 1e3:10.2f} {row['best'] * 1e3:10.2f}"
-            print(f"{row['case']:6} {engine:16} {times} {faster:13.1f} {share:>16}")
-        print(f"{one['case']:6} checks cost {with_checks['median'] / without['median']:.2f} times")
+    for number, case in enumerate(CASES):
+        seen: dict[str, list[tuple[float, int, int]]] = {"interpreter": [], **{name: [] for name in engines}}
+        for context in engines.values():
+            once(module, case, context)  # compiles
+        # by turns, so that what else the computer does meets all alike
+        for _ in range(options.rounds):
+            seen["interpreter"].append(interpreter.once(number))
+            for name, context in engines.items():
+                seen[name] += [once(module, case, context) for _ in range(5)]
+        middle = {name: median([seconds for seconds, *_ in runs]) for name, runs in seen.items()}
+        for name, runs in seen.items():
+            share = f"{max(wrong for _, wrong, _ in runs)} of {runs[0][2]}"
+            times = f"{middle[name] * 1e3:10.2f} {min(runs)[0] * 1e3:10.2f}"
+            print(f"{case[0]:6} {name:16} {times} {middle['interpreter'] / middle[name]:13.1f} {share:>16}")
+        print(f"{case[0]:6} checks cost {middle['machine, checks'] / middle['machine, none']:.2f} times")
+    interpreter.end()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-@dataclass
+@dataclass(slots=True)
 class Access:
     """One vectorised access: which operation, when, by which programs and lanes."""
 

@@ -34,6 +34,8 @@ def fused_float32(a: Any, b: Any, c: Any) -> Any:
     product = np.multiply(a, b, dtype=np.float64)
     total = product + c
     result = total.astype(np.float32)
+    if count(result == total) == total.size:
+        return result  # nothing was rounded
     bits = total.view(np.uint64)
     tie = (bits & EXTRA_BITS) == HALF
     small = ((bits & MAGNITUDE) - ONE) < SMALLEST_NORMAL  # zero wraps around to the largest number
