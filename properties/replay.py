@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from properties import cases, catalogue
+from properties import cases, catalogue, replays
 from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.judge import Judge
@@ -34,7 +34,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--engine", default="auto")
     options = parser.parse_args(arguments)
     try:
-        replay(options.candidate, options.property, eval(options.case, vars(cases)), options.engine)
+        replay(
+            options.candidate, options.property, eval(options.case, {**vars(cases), **vars(replays)}), options.engine
+        )
     except Violation as violation:
         print(violation)
         return 1

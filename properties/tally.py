@@ -39,6 +39,8 @@ class Property:
             return f"{ops.name} offers no {self.operator}"
         if self.needs_hazards and not ops.engine.sees_hazards:
             return f"the engine {ops.engine.name} does not observe hazards; judge with --engine ttir"
+        if self.group == "graphs" and ops.engine.no_graphs:
+            return str(ops.engine.no_graphs)
         return None
 
 

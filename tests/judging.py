@@ -26,10 +26,11 @@ def judge(
     invariant: Callable[[Any, Any], None],
     cases: SearchStrategy[Any],
     *pinned: Any,
+    share: float = 1.0,
 ) -> None:
     """Calls `invariant(ops, case)` for every pinned case and for as many drawn ones as the profile says.
 
-    A test that is not one of three dtypes draws three times as many.
+    A test that is not one of three dtypes draws three times as many; one of costly cases only a `share` of them.
     """
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
@@ -44,20 +45,21 @@ def judge(
 
     # Hypothesis files failures under the function's name and source: one name per property and dtype.
     every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
-    count = settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES))
+    count = round(share * settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES)))
     test = settings(max_examples=count)(given(cases)(every_case))
     for case in pinned:
         test = example(case)(test)
-    words = ""
+    found: Exception | None = None
     try:
         test()
-    except Violation as violation:
-        words = str(violation)
+    except (Violation, NotJudged) as error:
+        found = error
     except OutOfPatience:
-        words = str(patience.smallest)
-    except NotJudged as reason:
-        words = f"not judged [{entry.name}]: {reason}"
-    if words:
+        found = patience.smallest
+    if found is not None and not isinstance(found, (Violation, NotJudged)):
+        raise found
+    if found is not None:
+        words = str(found) if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
 
 
@@ -74,7 +76,8 @@ class Patience:
 
     def __init__(self) -> None:
         self.deadline: float | None = None
-        self.smallest: Violation | None = None
+        self.smallest: Exception | None = None
+        self.length = 0
 
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
         """Judges a case, or ends the test once a failure is known and its time is over."""
@@ -83,12 +86,12 @@ class Patience:
             raise OutOfPatience
         try:
             invariant(ops, case)
-        except Violation as violation:
+        except Exception as error:  # also the judge's own failures: shrinking them may take minutes
             if self.deadline is None:
                 Patience.failures += 1
                 self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
-            if self.smallest is None or len(repr(case)) <= len(repr(self.smallest.case)):
-                self.smallest = violation
+            if self.smallest is None or len(repr(case)) <= self.length:
+                self.smallest, self.length = error, len(repr(case))
             raise
 
 

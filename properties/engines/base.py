@@ -12,7 +12,9 @@ import torch
 from properties import tally
 from properties.candidate import Candidate
 from properties.contract import OPERATORS, WRITTEN
-from properties.verdict import Violation
+from properties.engines.recording import Recording, Taped
+from properties.ttir import Launch, Tape
+from properties.verdict import NotJudged, Violation
 
 
 class BadEngine(Exception):
@@ -28,6 +30,7 @@ class Engine:
     name = "host"
     device = "cpu"
     sees_hazards = False
+    no_graphs = ""  # why the engine cannot capture a region, where it cannot
     unjudged_dtypes: Mapping[str, str] = MappingProxyType({})  # dtype -> why this engine cannot judge it
 
     @classmethod
@@ -54,6 +57,20 @@ class Engine:
     def observed(self, operator: str, context: Any, result: object) -> Violation | None:
         """What was seen during the call beside its results, as a violation of the hazards group."""
         return None
+
+    def pool(self) -> Any:
+        """Memory that several captured regions share, where the engine has such a thing."""
+        return None
+
+    def capture(self, region: Callable[[], Any], pool: Any) -> Recording:
+        """Captures a region; its scalars, addresses and decisions are frozen from then on."""
+        return Taped(region)
+
+    @contextmanager
+    def traced(self) -> Iterator[list[Launch]]:
+        """The launches made inside, as far as the engine sees them."""
+        with Tape(is_capture=False) as tape:
+            yield tape.launches
 
     def bind(self, candidate: Candidate) -> Ops:
         """The candidate's operators, run by this engine."""
@@ -112,15 +129,37 @@ class Ops:
                 raise
             except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
                 raise self._raised(operator, error) from error
-        hazard = self.engine.observed(operator, context, result)
-        if hazard is not None:
-            hazard.case = self._case
-            if self._property == hazard.property_name:
-                raise hazard
-            # Another property is being judged and says nothing of hazards: the tally keeps what was seen.
-            hazard.then = f"seen while judging {self._property}"
-            tally.note(hazard)
+        self._observe(operator, context, result)
         return result
+
+    def _observe(self, operator: str, context: Any, result: object) -> None:
+        __tracebackhide__ = True
+        hazard = self.engine.observed(operator, context, result)
+        if hazard is None:
+            return
+        hazard.case = self._case
+        if self._property == hazard.property_name:
+            raise hazard
+        # Another property is being judged and says nothing of hazards: the tally keeps what was seen.
+        hazard.then = f"seen while judging {self._property}"
+        tally.note(hazard)
+
+    def capture(self, region: Callable[[], Any], pool: Any = None) -> Recording:
+        """Captures what the region does with the operators, for `replay`."""
+        __tracebackhide__ = True
+        try:
+            return self.engine.capture(region, pool)
+        except (Violation, NotJudged):
+            raise
+        except Exception as error:
+            raise self._raised("capture", error) from error
+
+    def replay(self, recording: Recording) -> None:
+        """Runs a captured region again."""
+        __tracebackhide__ = True
+        machine = recording.replay()
+        if machine is not None:
+            self._observe("fused_sconv", machine, None)
 
     def _raised(self, operator: str, error: BaseException) -> BaseException:
         if (own := self.engine.own_error(error)) is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from properties.engines.base import Engine, filled_memory
-from properties.ttir import frontend
+from properties.engines.recording import Graphed, Recording
+from properties.ttir import Launch, frontend
 
 
 class Cuda(Engine):
@@ -42,4 +43,18 @@ class Cuda(Engine):
         """Waits for the GPU, so that an error belongs to the call that made it."""
         with filled_memory():
             yield None
-            torch.cuda.synchronize()
+            if not torch.cuda.is_current_stream_capturing():
+                torch.cuda.synchronize()
+
+    def pool(self) -> Any:
+        """A memory pool for graphs."""
+        return torch.cuda.graph_pool_handle()
+
+    def capture(self, region: Callable[[], Any], pool: Any) -> Recording:
+        """Captures a CUDA graph."""
+        return Graphed(region, pool)
+
+    @contextmanager
+    def traced(self) -> Iterator[list[Launch]]:
+        """Nothing: compiled kernels are launched unseen."""
+        yield []

@@ -12,6 +12,7 @@ class Interpreter(Engine):
     """Runs kernels under TRITON_INTERPRET=1, which must be set before the candidate is loaded."""
 
     name = "interpreter"
+    no_graphs = "Triton's interpreter works unseen by torch, so its launches cannot be captured"
     unjudged_dtypes = MappingProxyType({"bf16": "Triton's interpreter adds bit patterns as integers and truncates"})
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from properties.engines.base import Engine, filled_memory
-from properties.ttir import Hazard, Machine, Unsupported, frontend, specialisations
+from properties.ttir import CaptureForbidden, Hazard, Machine, Unsupported, frontend, specialisations
 from properties.verdict import NotJudged, Violation
 
 # Triton's launcher skips an empty grid without a word: what it leaves unwritten is seen as unwritten.
@@ -39,6 +39,8 @@ class Ttir(Engine):
         """What the machine does not know, or stumbles over itself, leaves the property unjudged."""
         if isinstance(error, Unsupported):
             return NotJudged(str(error))
+        if isinstance(error, CaptureForbidden):
+            return None
         last = traceback.extract_tb(error.__traceback__)[-1]
         if Path(last.filename).parent == MACHINE:
             words = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"

@@ -2,6 +2,8 @@
 
 from .cache import specialisations
 from .hazard import Hazard, Unsupported
-from .machine import Launch, Machine
+from .launching import Launch
+from .machine import Machine
+from .tape import CaptureForbidden, Tape, frozen
 
-__all__ = ["Hazard", "Launch", "Machine", "Unsupported", "specialisations"]
+__all__ = ["CaptureForbidden", "Hazard", "Launch", "Machine", "Tape", "Unsupported", "frozen", "specialisations"]

@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from .hazard import Hazard, source_line
 from .program import Location
 
+# the recordings under way, the innermost last
+TAPES: list[Any] = []
+
+
+def is_capturing() -> bool:
+    """Says whether a region is being captured: the host's answer to torch.cuda.is_current_stream_capturing."""
+    return any(tape.is_capture for tape in TAPES)
+
+
 # lanes of one chunk; chosen by measurement in benchmarks/engines.py so that a few tiles fit the L2 cache
 CHUNK_LANES = 1 << 17
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One recorded launch: what was launched, over which grid, with which arguments."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    scalars: dict[str, Any]
+    tensors: dict[str, Any]
+    function: Any = field(repr=False, default=None)
+    bound: Any = field(repr=False, default=None)
 
 
 def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:

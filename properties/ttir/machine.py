@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from .descriptors import on_host
 from .elements import SIGNED_RANGE, STORED, encode
 from .fresh import Fresh
 from .hazard import Hazard, Unsupported
-from .launching import chunks, grid_hazards, grid_of
+from .launching import TAPES, Launch, chunks, grid_hazards, grid_of, is_capturing
 from .memory import Buffer
 from .pointers import Pointer
 from .program import Program, Type
@@ -26,18 +27,6 @@ from .run import Frame, Run
 
 HAZARD_LIMIT = 1000
 _plans: dict[tuple[int, bool, bool, int], tuple[Program, Plan]] = {}
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One recorded launch: what was launched, over which grid, with which arguments."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    scalars: dict[str, Any]
-    tensors: dict[str, Any]
-    function: Any = field(repr=False, default=None)
-    bound: Any = field(repr=False, default=None)
 
 
 class Machine:
@@ -64,6 +53,8 @@ class Machine:
         self.fresh = Fresh()
         self._keys: set[tuple] = set()
         self._interceptions: list[frontend.Interception] = []
+        # torch without CUDA raises when asked; torch with it does not know the tapes
+        self._asked = patch.object(torch.cuda.graphs, "_cuda_isCurrentStreamCapturing", is_capturing)
 
     @property
     def specialisations(self) -> int:
@@ -73,6 +64,7 @@ class Machine:
     def __enter__(self) -> Machine:
         frontend.refuse_interpreter()
         self._interceptions.append(frontend.Interception(self._launch))
+        self._asked.start()
         if self.checks:
             self.fresh.enter()
         return self
@@ -82,6 +74,7 @@ class Machine:
     ) -> None:
         if self.checks:
             self.fresh.exit()
+        self._asked.stop()
         self._interceptions.pop().restore()
 
     def clear(self) -> None:
@@ -125,7 +118,8 @@ class Machine:
                 bound,
             )
         )
-        self._run(bound, function.__name__, sizes)
+        with TAPES[-1].launching(self.launches[-1]) if TAPES else nullcontext():
+            self._run(bound, function.__name__, sizes)
 
     def _run(self, bound: frontend.Bound, kernel: str, grid: tuple[int, int, int]) -> None:
         program = cache.program(bound)

@@ -1,0 +1,218 @@
+"""Graphs: a step that was captured once gives, replayed on refilled buffers, what it gives eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from properties.buckets import Buffers
+from properties.contents import bits
+from properties.engines.recording import Recording
+from properties.explain import plural
+from properties.invariants.run import number
+from properties.replays import Replays, replays_edges
+from properties.tally import invariant
+from properties.verdict import Violation
+
+BATCHES = {"fewer rows than before", "more rows than before", "empty batch", "full bucket", "verify window"}
+NEEDS = BATCHES | {"captured with padding", "captured with a batch", "cached tap", "two requests"}
+
+
+@dataclass
+class _Step:
+    """The step of one bucket: captured segments and eager stages, in order."""
+
+    parts: list[Recording | Callable[[], Any]] = field(default_factory=list)
+    kept: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)  # outputs, what they last held
+
+    def run(self, ops: Any) -> list[torch.Tensor]:
+        """Replays the graphs, runs what lies between them, and returns every output."""
+        __tracebackhide__ = True
+        found: list[Any] = []
+        for part in self.parts:
+            if isinstance(part, Recording):
+                ops.replay(part)
+                found += part.result
+            else:
+                found.append(part())
+        outputs = [out for out in found if out is not None]
+        self.kept = [(out, out.clone()) for out in outputs]
+        return outputs
+
+
+@invariant("graphs", needs=NEEDS, edges=replays_edges)
+def piecewise(ops: Any, case: Replays) -> None:
+    """Each operator captured in a graph of its own and replayed on refilled buffers gives the eager bits."""
+    __tracebackhide__ = True
+    _judge(ops, case, "graphs.piecewise")
+
+
+@invariant("graphs", needs=NEEDS | {"two buckets", "two layers", "metadata in the graph"}, edges=replays_edges)
+def full(ops: Any, case: Replays) -> None:
+    """All streams of one or two layers in one graph, replayed on refilled buffers, give the eager bits."""
+    __tracebackhide__ = True
+    _judge(ops, case, "graphs.full")
+
+
+@invariant("graphs", needs=NEEDS | {"broken graph", "eager stage", "metadata in the graph"}, edges=replays_edges)
+def breakable(ops: Any, case: Replays) -> None:
+    """A step captured in several graphs, with stages that run eagerly between them, gives the eager bits."""
+    __tracebackhide__ = True
+    _judge(ops, case, "graphs.breakable")
+
+
+def _judge(ops: Any, case: Replays, name: str) -> None:
+    __tracebackhide__ = True
+    buffers, batches = Buffers.of(case, ops.device)
+    pool = ops.engine.pool()
+    # the largest bucket first, as engines do it: later ones fit into its memory
+    buckets = sorted({case.rows, *(case.bucket(index) for index in range(len(batches)))}, reverse=True)
+    steps = {}
+    for bucket in buckets:
+        fits = [layers for index, layers in enumerate(batches) if case.bucket(index) == bucket]
+        buffers.load((fits or batches)[0], bucket)
+        if case.dummy == "pad":
+            buffers.metadata["slot_mapping"].fill_(-1)
+        steps[bucket] = _captured(ops, case, name, buffers, bucket, pool)
+    for index, layers in enumerate(batches):
+        bucket = case.bucket(index)
+        buffers.load(layers, bucket)
+        _compare(ops, case, name, buffers, index, steps[bucket])
+        for other, step in steps.items():
+            if other != bucket:
+                _still_there(case, name, index, other, step)
+
+
+def _captured(ops: Any, case: Replays, name: str, buffers: Buffers, bucket: int, pool: Any) -> _Step:
+    """Runs a bucket's step once, as a warm-up, then captures it; neither may store rows without a slot."""
+    __tracebackhide__ = True
+    before = buffers.copy()
+    calls = buffers.stages(case, ops, bucket)
+    _eagerly(case, name, calls)
+    if case.dummy == "pad":
+        _same_caches(case, name, buffers, before, f"in a warm-up of {plural(bucket, 'row')} without a slot")
+    warm = buffers.copy()
+    step = _Step()
+    for is_captured, stages in case.segments:
+        mine = [calls[stage] for stage in stages]
+        step.parts += [ops.capture(partial(_all, mine), pool)] if is_captured else mine
+    _same_caches(case, name, buffers, warm, "in the capture")
+    return step
+
+
+def _all(calls: list[Callable[[], Any]]) -> list[Any]:
+    return [call() for call in calls]
+
+
+def _eagerly(case: Replays, name: str, calls: list[Callable[[], Any]]) -> list[torch.Tensor]:
+    """Runs a step eagerly and returns copies of its outputs, each made before the next stage runs."""
+    __tracebackhide__ = True
+    outputs = []
+    for stage, call in enumerate(calls):
+        out = call()
+        if stage == 0 and case.inside:
+            continue
+        if not isinstance(out, torch.Tensor):
+            words = f"returned {type(out).__name__}, but should return a tensor"
+            raise Violation(name, "fused_sconv", got=words, case=case)
+        outputs.append(out.clone())
+    return outputs
+
+
+def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, step: _Step) -> None:
+    """Replays a step and compares outputs, metadata and caches with an eager run on a copy of the buffers."""
+    __tracebackhide__ = True
+    bucket = case.bucket(index)
+    twin = buffers.copy()
+    with ops.engine.traced() as launches:
+        wanted = _eagerly(case, name, twin.stages(case, ops, bucket))
+    _stored(case, name, index, twin)
+    got = step.run(ops)
+    whole = step.parts[0]
+    because = whole.frozen(launches) if len(step.parts) == 1 and isinstance(whole, Recording) else ""
+    same = partial(_same, case, name, _about(case, index), because)
+    for stream, (one, other) in enumerate(zip(got, wanted, strict=True)):
+        same(f"out of stream {stream}" if case.layers else "out", one, other)
+    for kind, buffer in buffers.metadata.items():
+        same(kind, buffer[:bucket], twin.metadata[kind][:bucket])
+    for layer, (one, other) in enumerate(zip(buffers.caches, twin.caches, strict=True)):
+        same(_cache_of(case, layer), one, other)
+
+
+def _stored(case: Replays, name: str, index: int, eager: Buffers) -> None:
+    """Raises if the eager run has not stored its rows: then nothing follows from a replay that does the same."""
+    __tracebackhide__ = True
+    slots = eager.metadata["slot_mapping"][: case.bucket(index)]
+    rows = (slots >= 0).nonzero().flatten()
+    parts = [(layer, part.geometry) for layer, parts in enumerate(case.streams(index)) for part in parts]
+    for (layer, geometry), x in zip(parts, eager.x, strict=True):
+        block, offset = slots[rows] // geometry.N, slots[rows] % geometry.N
+        stored = eager.caches[layer][block, :, offset, geometry.off_s : geometry.off_s + geometry.ws]
+        wrong = bits(stored.reshape(len(rows), geometry.C)) != bits(x[rows])
+        if wrong.any():
+            row = int(rows[wrong.nonzero()[0, 0]])
+            words = f"does not hold x[{row}] at slot {int(slots[row])} after an eager run"
+            raise Violation(name, _cache_of(case, layer), got=words, let=_about(case, index), case=case)
+
+
+def _cache_of(case: Replays, layer: int) -> str:
+    return f"cache of layer {layer}" if case.layers else "cache"
+
+
+def _about(case: Replays, index: int) -> str:
+    forward, bucket = case.forwards[index], case.bucket(index)
+    held = "padding alone" if case.dummy == "pad" else f"forward 0 ({plural(case.forwards[0].rows, 'row')})"
+    return (
+        f"a graph for {plural(bucket, 'row')}, captured with {held}, is replayed with forward {index}: "
+        f"{plural(forward.rows, 'row')} of {plural(len(forward.requests), 'request')}"
+    )
+
+
+def _same(
+    case: Replays, name: str, about: str, because: str, what: str, got: torch.Tensor, wanted: torch.Tensor
+) -> None:
+    """Raises the violation of the first element that differs from the eager run."""
+    __tracebackhide__ = True
+    if tuple(got.shape) != tuple(wanted.shape):
+        words = f"has shape {tuple(got.shape)} after the replay, but {tuple(wanted.shape)} eagerly"
+        raise Violation(name, what, got=words, let=about, case=case)
+    wrong = bits(got) != bits(wanted)
+    if not wrong.any():
+        return
+    axes = {1: ("row",), 2: ("row", "channel"), 4: ("block", "head", "offset", "d")}[got.ndim]
+    first = tuple(int(place) for place in wrong.nonzero()[0])
+    differ = f"{int(wrong.sum())} of {plural(wrong.numel(), 'element')} differ"
+    raise Violation(
+        name,
+        what,
+        where=dict(zip(axes, first, strict=True)),
+        got=f"{number(got[first])} after the replay",
+        wanted=f"{number(wanted[first])} as in an eager run on the same buffers",
+        let=about,
+        but=f"{differ}; {because}" if because else differ,
+        case=case,
+    )
+
+
+def _same_caches(case: Replays, name: str, buffers: Buffers, before: Buffers, when: str) -> None:
+    __tracebackhide__ = True
+    for layer, (one, other) in enumerate(zip(buffers.caches, before.caches, strict=True)):
+        wrong = bits(one) != bits(other)
+        if wrong.any():
+            first = dict(
+                zip(("block", "head", "offset", "d"), (int(place) for place in wrong.nonzero()[0]), strict=True)
+            )
+            raise Violation(name, _cache_of(case, layer), where=first, got=f"has changed {when}", case=case)
+
+
+def _still_there(case: Replays, name: str, index: int, bucket: int, step: _Step) -> None:
+    """Raises if the replay of one bucket has changed outputs of another that the caller still holds."""
+    __tracebackhide__ = True
+    for stream, (out, kept) in enumerate(step.kept):
+        if not torch.equal(bits(out), bits(kept)):
+            words = f"of the graph for {plural(bucket, 'row')} changed when another bucket's graph was replayed"
+            raise Violation(name, f"out of stream {stream}", got=words, let=_about(case, index), case=case)

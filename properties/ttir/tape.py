@@ -1,0 +1,174 @@
+"""A captured region on the host: what a CUDA graph would hold, to be run again on refilled buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .fresh import EMPTY
+from .launching import TAPES, Launch
+
+# what waits for the device, and so cannot be captured; torch's own calls of it on CUDA raise as well
+HOST_READS = {
+    torch.ops.aten._local_scalar_dense.default,
+    torch.ops.aten.equal.default,
+    torch.ops.aten.is_nonzero.default,
+    torch.ops.aten.nonzero.default,
+    torch.ops.aten.masked_select.default,
+    torch.ops.aten.unique_dim.default,
+    torch.ops.aten._unique2.default,
+}
+_NAMES = {torch.ops.aten._local_scalar_dense.default: "item(), bool() or int()"}
+# the same, where a tensor on the host needs no operation for it
+READING_METHODS = {
+    torch.Tensor.cpu,
+    torch.Tensor.numpy,
+    torch.Tensor.tolist,
+    torch.Tensor.__array__,
+    torch.tensor,
+    torch.cuda.synchronize,
+}
+
+
+class CaptureForbidden(RuntimeError):
+    """The region does what no CUDA graph can hold: it reads contents of a tensor on the host."""
+
+
+class Tape(TorchDispatchMode):
+    """Runs a region once and notes, in order, torch's operations and Triton's launches; `replay` does them again.
+
+    As in a CUDA graph, addresses, scalars, grids and every decision of the host are frozen; contents are not. Tensors
+    that the region makes keep their memory. With `is_capture` off it only notes launches, and forbids nothing.
+    """
+
+    def __init__(self, is_capture: bool = True) -> None:
+        super().__init__()
+        self.is_capture = is_capture
+        self.launches: list[Launch] = []
+        self._entries: list[Callable[[], None] | Launch] = []
+        self._is_paused = False
+        self._stack = ExitStack()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as in fresh: the import that torch would do costs seconds
+
+    def __enter__(self) -> Tape:
+        TAPES.append(self)
+        super().__enter__()
+        if self.is_capture:
+            self._stack.enter_context(_Readings(self))
+        return self
+
+    def __exit__(self, *reason: Any) -> None:
+        self._stack.close()
+        super().__exit__(*reason)
+        TAPES.pop()
+
+    @contextmanager
+    def launching(self, launch: Launch) -> Iterator[None]:
+        """Notes a launch; what the machine itself asks of torch while it runs is none of the region's."""
+        self.launches.append(launch)
+        self._entries.append(launch)
+        before, self._is_paused = self._is_paused, True
+        try:
+            yield
+        finally:
+            self._is_paused = before
+
+    def replay(self, run: Callable[[Sequence[Launch]], None]) -> None:
+        """Does everything again, on whatever the buffers hold now; `run` launches, as `Machine.replay` does."""
+        for entry in self._entries:
+            if isinstance(entry, Launch):
+                run([entry])
+            else:
+                entry()
+
+    def forbid(self, name: str) -> None:
+        """Raises if the region may not read contents on the host."""
+        if self.is_capture and not self._is_paused:
+            raise CaptureForbidden(
+                f"operation not permitted when stream is capturing: {name} reads contents of a tensor on the host"
+            )
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self._is_paused or not self.is_capture:
+            return function(*args, **kwargs)
+        if function in HOST_READS or _selects(function, args):
+            self.forbid(_NAMES.get(function, str(function)))
+        result = function(*args, **kwargs)
+        again = _again(function, args, kwargs, result)
+        if again is not None:
+            self._entries.append(again)
+        return result
+
+
+class _Readings(TorchFunctionMode):
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        self.tape = tape
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in READING_METHODS:
+            self.tape.forbid(function.__qualname__)
+        return function(*args, **(kwargs or {}))
+
+
+def _selects(function: Any, args: Any) -> bool:
+    """Says whether an index is a boolean mask, whose number of true elements the host would have to know."""
+    if function not in (torch.ops.aten.index.Tensor, torch.ops.aten.index_put_.default):
+        return False
+    return any(index is not None and index.dtype == torch.bool for index in args[1]) and (
+        function is torch.ops.aten.index.Tensor or args[2].numel() > 1
+    )
+
+
+def _again(function: Any, args: Any, kwargs: Any, result: Any) -> Callable[[], None] | None:
+    """Returns what does an operation again into the same memory; None where it only looks at memory."""
+    if function in EMPTY:
+        return lambda: _poison(result)
+    if any(argument.alias_info is not None and argument.alias_info.is_write for argument in function._schema.arguments):
+        return lambda: function(*args, **kwargs)
+    if any(returned.alias_info is not None for returned in function._schema.returns):
+        return None
+    outputs = [one for one in _flat(result) if isinstance(one, torch.Tensor)]
+    if not outputs:
+        return None
+
+    def refill() -> None:
+        for old, new in zip(outputs, (one for one in _flat(function(*args, **kwargs)) if one is not None), strict=True):
+            old.copy_(new)
+
+    return refill
+
+
+def _flat(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, (list, tuple)) else [result]
+
+
+def _poison(tensor: torch.Tensor) -> None:
+    """Fills memory that the region gets and has not written: it may hold anything then."""
+    if tensor.dtype.is_floating_point:
+        tensor.fill_(float("nan"))
+    else:
+        tensor.fill_(True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max)
+
+
+def frozen(graph: Sequence[Launch], eager: Sequence[Launch]) -> str:
+    """Says in a few words in which launches a captured region differs from an eager run, or nothing."""
+    names, others = ([launch.kernel for launch in side] for side in (graph, eager))
+    if names != others:
+        return f"the graph launches {', '.join(names) or 'nothing'}; the eager run {', '.join(others) or 'nothing'}"
+    for one, other in zip(graph, eager, strict=True):
+        if one.grid != other.grid:
+            return f"{one.kernel} has a grid of {one.grid} in the graph, of {other.grid} in the eager run"
+        for name, value in one.scalars.items():
+            if value != other.scalars[name]:
+                return f"{one.kernel} gets {name} = {value} in the graph, {other.scalars[name]} in the eager run"
+    return ""

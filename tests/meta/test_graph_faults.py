@@ -1,0 +1,152 @@
+"""Graphs: a correct candidate holds, each fault of a host wrapper is seen; on a GPU too, where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+
+import sconv
+from properties import strategies
+from properties.candidate import Candidate
+from properties.cases import Forward, Geometry, Request
+from properties.contract import OPERATORS
+from properties.engines import ENGINES
+from properties.engines.base import Ops
+from properties.invariants import graphs
+from properties.replays import Replays
+from properties.ttir import CaptureForbidden, Machine, Tape
+from properties.verdict import NotJudged, Violation
+from tests.meta.candidates.graph_faults import FAULTS, Wrapper
+
+NAMES = [name for name in ("ttir", "cuda") if ENGINES[name].unusable() is None]
+INVARIANTS = {"piecewise": graphs.piecewise, "full": graphs.full, "breakable": graphs.breakable}
+SEEN = [(fault, mode) for fault, modes in FAULTS.items() for mode in modes]
+DRAWING = settings(
+    max_examples=40, database=None, deadline=None, derandomize=True,
+    suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_counts(monkeypatch):
+    """Keeps what faults violate out of the run's own verdicts."""
+    monkeypatch.setattr("properties.tally.COUNTS", {})
+
+
+def bound(engine: str, candidate: Any) -> Ops:
+    operators = {operator: getattr(candidate, operator) for operator in OPERATORS}
+    return ENGINES[engine]().bind(Candidate("wrapped", Path("wrapped"), "none", operators))
+
+
+def first_violation(ops: Ops, mode: str) -> Violation | None:
+    """The first violation among drawn cases, not shrunk."""
+    found: list[Violation] = []
+
+    @DRAWING
+    @given(strategies.replays("bf16", mode))
+    def every(case: Replays) -> None:
+        if found:
+            return
+        try:
+            INVARIANTS[mode](ops, case)
+        except Violation as violation:
+            found.append(violation)
+
+    every()
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize("engine", NAMES)
+@pytest.mark.parametrize(("fault", "mode"), SEEN, ids=lambda value: getattr(value, "__name__", value))
+def test_fault(engine, fault, mode):
+    """Each fault is seen by the properties that should see it."""
+    violation = first_violation(bound(engine, fault()), mode)
+    assert violation is not None, f"graphs.{mode} holds for {fault.__doc__}"
+    assert violation.property_name == f"graphs.{mode}"
+    assert isinstance(violation.case, Replays)
+
+
+@pytest.mark.parametrize("engine", NAMES)
+def test_wrapper_without_fault(engine):
+    """The wrapper alone holds."""
+    assert first_violation(bound(engine, Wrapper()), "piecewise") is None
+
+
+GEOMETRY = Geometry(H=2, ws=3, N=4, W=4, off_s=3, D=8)
+SHORT = Forward(GEOMETRY, (Request(5, 1), Request(9, 1)), contents="normal")
+LONG = Forward(GEOMETRY, (Request(3, 4), Request(0, 2)), contents="normal", seed=1)
+
+
+def test_frozen_number_is_named():
+    """The difference between the graph's launches and the eager run's is told by name and values."""
+    from tests.meta.candidates.graph_faults import ActualRowsFrozen
+
+    case = Replays((SHORT, LONG), dummy="first")
+    with pytest.raises(Violation) as caught:
+        graphs.piecewise(bound("ttir", ActualRowsFrozen()), case)
+    assert "in the graph" in caught.value.but
+    assert "is replayed with forward 1: 6 rows of 2 requests" in caught.value.let
+
+
+def test_host_read_is_refused():
+    """What the host reads while a region is captured is refused as CUDA refuses it."""
+    from tests.meta.candidates.graph_faults import ReturnsEarly
+
+    with pytest.raises(Violation, match="not permitted when stream is capturing"):
+        graphs.piecewise(bound("ttir", ReturnsEarly()), Replays((SHORT,)))
+
+
+def test_interpreter_says_why():
+    """Triton's interpreter cannot be captured; the property is not judged, with the reason."""
+    engine = ENGINES["ttir"]()
+    engine.no_graphs = "no"
+    operators = {operator: getattr(sconv, operator) for operator in OPERATORS}
+    with pytest.raises(NotJudged, match="no"):
+        graphs.piecewise(engine.bind(Candidate("sconv", Path("sconv"), "none", operators)), Replays((SHORT,)))
+
+
+@pytest.mark.parametrize("segments", [(None, ()), (0, ()), (2, (1, 4))])
+def test_segments(segments):
+    """Every stage lies in one segment, in order, and the eager one alone."""
+    eager, breaks = segments
+    case = Replays((replace(SHORT, geometry=GEOMETRY),), layers=1, inside=True, eager=eager, breaks=breaks)
+    assert [stage for _, stages in case.segments for stage in stages] == list(range(5))
+    assert [stages for captured, stages in case.segments if not captured] == ([] if eager is None else [(eager,)])
+
+
+def test_tape_repeats_torch_and_triton():
+    """Writes, new tensors and views are done again in order on what the buffers hold by then."""
+    x = torch.arange(4.0)
+    with Machine(), Tape() as tape:
+        doubled = x * 2
+        doubled[1:3] += 1
+        view = doubled[:2]
+        total = view.sum()
+    x.copy_(torch.tensor([5.0, 6.0, 7.0, 8.0]))
+    tape.replay(lambda launches: None)
+    assert doubled.tolist() == [10.0, 13.0, 15.0, 16.0]
+    assert float(total) == 23.0
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.sum().item(),
+        lambda x: bool(x.any()),
+        lambda x: x.cpu(),
+        lambda x: x.tolist(),
+        lambda x: x[x > 1],
+        lambda x: torch.nonzero(x),
+        lambda x: int(x[0]),
+        lambda x: torch.equal(x, x),
+    ],
+)
+def test_tape_forbids_reading(read):
+    """Every way of reading contents on the host ends the capture."""
+    with Tape(), pytest.raises(CaptureForbidden):
+        read(torch.arange(4.0))
