@@ -91,7 +91,8 @@ class Interpreter:
 
     def once(self, number: int) -> tuple[float, int, int]:
         """Runs case `number` there."""
-        assert self.process.stdin is not None and self.process.stdout is not None  # both are pipes
+        assert self.process.stdin is not None  # both are pipes
+        assert self.process.stdout is not None
         self.process.stdin.write(f"{number}\n")
         self.process.stdin.flush()
         seconds, wrong, total = json.loads(self.process.stdout.readline())

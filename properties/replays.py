@@ -61,7 +61,7 @@ class Replays(Case):
 
     def bucket(self, index: int) -> int:
         """Rows of the bucket that forward `index` runs in."""
-        return self.small if self.forwards[index].T <= self.small < self.rows else self.rows
+        return self.small if max(1, self.forwards[index].T) <= self.small < self.rows else self.rows
 
     @property
     def requests(self) -> int:

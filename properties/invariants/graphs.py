@@ -11,7 +11,6 @@ import torch
 
 from properties.buckets import Buffers
 from properties.contents import bits
-from properties.engines.recording import Recording
 from properties.explain import plural
 from properties.invariants.run import number
 from properties.replays import Replays, replays_edges
@@ -26,15 +25,15 @@ NEEDS = BATCHES | {"captured with padding", "captured with a batch", "cached tap
 class _Step:
     """The step of one bucket: captured segments and eager stages, in order."""
 
-    parts: list[Recording | Callable[[], Any]] = field(default_factory=list)
+    parts: list[tuple[bool, Any]] = field(default_factory=list)  # whether captured; the recording, or a stage's call
     kept: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)  # outputs, what they last held
 
     def run(self, ops: Any) -> list[torch.Tensor]:
         """Replays the graphs, runs what lies between them, and returns every output."""
         __tracebackhide__ = True
         found: list[Any] = []
-        for part in self.parts:
-            if isinstance(part, Recording):
+        for is_captured, part in self.parts:
+            if is_captured:
                 ops.replay(part)
                 found += part.result
             else:
@@ -99,7 +98,8 @@ def _captured(ops: Any, case: Replays, name: str, buffers: Buffers, bucket: int,
     step = _Step()
     for is_captured, stages in case.segments:
         mine = [calls[stage] for stage in stages]
-        step.parts += [ops.capture(partial(_all, mine), pool)] if is_captured else mine
+        parts = [ops.capture(partial(_all, mine), pool)] if is_captured else mine
+        step.parts += [(is_captured, part) for part in parts]
     _same_caches(case, name, buffers, warm, "in the capture")
     return step
 
@@ -132,8 +132,8 @@ def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, s
         wanted = _eagerly(case, name, twin.stages(case, ops, bucket))
     _stored(case, name, index, twin)
     got = step.run(ops)
-    whole = step.parts[0]
-    because = whole.frozen(launches) if len(step.parts) == 1 and isinstance(whole, Recording) else ""
+    is_captured, part = step.parts[0]
+    because = part.frozen(launches) if is_captured and len(step.parts) == 1 else ""
     same = partial(_same, case, name, _about(case, index), because)
     for stream, (one, other) in enumerate(zip(got, wanted, strict=True)):
         same(f"out of stream {stream}" if case.layers else "out", one, other)
