@@ -1,6 +1,7 @@
-"""Runs a script under the machine: python -m properties.ttir [--no-fma] script.py [its arguments].
+"""Runs a script, or a module, under the machine: python -m properties.ttir [--no-fma] script.py [its arguments].
 
-Exits 1 for a hazard, or where the script itself fails.
+With -m the script is a module's name: `python -m properties.ttir -m pytest kernel_test.py`.
+Exits 1 for a hazard, or where the script itself fails, and 5 where nothing was launched.
 """
 
 from __future__ import annotations
@@ -18,22 +19,26 @@ def main(arguments: list[str]) -> int:
     """Runs the script, prints what the machine saw, and returns 1 if that is any hazard."""
     parser = argparse.ArgumentParser(prog="python -m properties.ttir", description=__doc__)
     parser.add_argument("--no-fma", action="store_true", help="do not contract products and sums")
-    parser.add_argument("--loop-limit", type=int, default=1_000_000, help="rounds after which a loop is stopped")
+    parser.add_argument("-m", dest="is_module", action="store_true", help="the script is the name of a module")
+    parser.add_argument("--loop-limit", type=int, default=100_000, help="rounds after which a loop is stopped")
     parser.add_argument("script", help="a Python file that launches Triton kernels on CPU tensors")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")
     options = parser.parse_args(arguments)
     path = Path(options.script)
-    if not path.is_file():
+    if not options.is_module and not path.is_file():
         parser.error(f"script = {options.script}: no such file")
-    sys.argv = [str(path), *options.rest]
-    sys.path.insert(0, str(path.resolve().parent))
+    sys.argv = [options.script, *options.rest]
+    sys.path.insert(0, str(Path.cwd() if options.is_module else path.resolve().parent))
     failure = None
     with Machine(fma=not options.no_fma, loop_limit=options.loop_limit) as machine:
         try:
-            runpy.run_path(str(path), run_name="__main__")
+            if options.is_module:
+                runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(str(path), run_name="__main__")
         except SystemExit as end:  # a script that ends by sys.exit(main()) has launched all the same
             failure = None if end.code in (None, 0) else f"the script ended with exit code {end.code}"
-        except Exception as error:  # what was seen before it must not be lost
+        except (Exception, KeyboardInterrupt) as error:  # what was seen before it must not be lost
             last = traceback.extract_tb(error.__traceback__)[-1]
             failure = f"the script ended with {type(error).__name__} at {last.filename}:{last.lineno}: {error}"
     for hazard in machine.hazards:
@@ -47,6 +52,9 @@ def main(arguments: list[str]) -> int:
     print("{} in {} of {}".format(*counts), file=sys.stderr)
     if failure:
         print(failure, file=sys.stderr)
+    if not machine.launches and not failure:
+        print("nothing was judged: the script launched no kernel in this process", file=sys.stderr)
+        return 5
     return 1 if total or failure else 0
 
 

@@ -11,6 +11,7 @@ from .cells import join
 from .conflicts import Access
 from .counting import count
 from .hazard import Unsupported
+from .integers import first_operands
 from .memory import Buffer
 from .mixed import pieces
 from .pointers import Pointer
@@ -20,6 +21,7 @@ from .registry import Step, operation
 from .report import outside, read_only, tainted
 from .run import UNDEFINED, Frame
 
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 # the buffer that stands for addresses which belong to no argument
 NOWHERE = "<nowhere>"
 UINT64 = np.dtype(np.uint64)
@@ -46,9 +48,14 @@ def bind_addptr(op: Operation, binding: Binding) -> Step:
             return
         taint = frame.taint
         low, high = frame.ranges[b] or known(frame, b)
-        data[r] = data[a].shifted(data[b], low, high)
+        pointer = data[r] = data[a].shifted(data[b], low, high)
         mark, other = taint[a], taint[b]
-        taint[r] = mark if other is None else join(mark, other)
+        mark = taint[r] = mark if other is None else join(mark, other)
+        if pointer.low < LOWEST or pointer.high > HIGHEST:
+            bad = pointer.settle(data[a].offset(), data[b])
+            if count(bad):
+                code = frame.run.code("wrapped index", op, False, first_operands(bad, data[a].offset(), data[b]))
+                taint[r] = join(mark, np.where(bad, np.int16(code), np.int16(0)))
 
     return step
 

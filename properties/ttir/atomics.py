@@ -52,6 +52,11 @@ def update_for(word: str, element: str) -> Update:
     return UPDATES[word]
 
 
+def bits_of(values: Any) -> Any:
+    """Returns the same memory as integers."""
+    return values.view(f"u{values.dtype.itemsize}")
+
+
 def rounds(where: Any) -> list[Any]:
     """Splits lanes into rounds of distinct addresses, in lane order for each address."""
     order = np.argsort(where, kind="stable")
@@ -110,6 +115,9 @@ def bind_atomic(op: Operation, binding: Binding) -> Step:
             else:
                 out[wide] = found
         frame.data[r], frame.taint[r] = out, None
+        if m is not None and binding.has_checks and not frame.data[m].all():
+            code = frame.run.code("masked-off lane without other", op, True)
+            frame.taint[r] = np.where(frame.data[m], np.int16(0), np.int16(code))
         frame.ranges[r] = full_range(type_) if type_.is_integer else None
 
     def _act(
@@ -126,7 +134,9 @@ def bind_atomic(op: Operation, binding: Binding) -> Step:
         view = buffer.view(element)
         note(frame, op, buffer, where, wide, full)
         if expected is not None:
-            return apply(view, where, lambda old, lanes: np.where(old == expected[lanes], values[lanes], old))
+            # the hardware compares bits: -0.0 is not 0.0, and a NaN is itself
+            wanted = bits_of(expected)
+            return apply(view, where, lambda old, lanes: np.where(bits_of(old) == wanted[lanes], values[lanes], old))
         assert update is not None  # only compare-and-swap has none
         return apply(view, where, lambda old, lanes: update(old, values[lanes]))
 

@@ -77,8 +77,8 @@ class Binding:
             f"{operation.name}{extra} in kernel {self.function.name} at {where} is not supported: {source}"
         )
 
-    def block(self, block: Block) -> list[Step]:
-        """Binds the operations of a block, releasing large values after their last use."""
+    def block(self, block: Block, kept: frozenset[int] = frozenset()) -> list[Step]:
+        """Binds the operations of a block, releasing large values after their last use; `kept` are read elsewhere."""
         operations = block.operations
         if self.fma:
             operations = contract(operations, self.uses, self.function.types, self.new_slot)
@@ -99,7 +99,9 @@ class Binding:
             dead = [
                 slot
                 for slot in last.get(position, ())
-                if self.type(slot).lanes >= RELEASED_LANES and (static is None or slot not in static)
+                if self.type(slot).lanes >= RELEASED_LANES
+                and slot not in kept
+                and (static is None or slot not in static)
             ]
             if dead:
                 steps.append(_release(dead))
@@ -186,12 +188,12 @@ def used_slots(operation: Operation) -> list[int]:
     return [*operation.operands, *(slot for _, slots in operation.successors for slot in slots)]
 
 
-def _all_slots(operation: Operation) -> set[int]:
+def all_slots(operation: Operation) -> set[int]:
     found = set(used_slots(operation))
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
-                found |= _all_slots(inner)
+                found |= all_slots(inner)
     return found
 
 
@@ -202,7 +204,7 @@ def _last_uses(operations: list[Operation]) -> dict[int, list[int]]:
         if operation.name not in KEPT:
             for slot in operation.results:
                 last[slot] = position
-        for slot in _all_slots(operation):
+        for slot in all_slots(operation):
             if slot in last:
                 last[slot] = position
     by_position: dict[int, list[int]] = {}

@@ -57,14 +57,18 @@ def _from_disk(bound: frontend.Bound) -> Program:
     key = repr((_format(), frontend.version(), frontend.TARGET, bound.key))
     path = directory() / f"{hashlib.sha256(key.encode()).hexdigest()}.pickle"
     try:
-        stored_key, stored = pickle.loads(path.read_bytes())
+        data = path.read_bytes()
+        if hashlib.sha256(data[32:]).digest() != data[:32]:
+            raise ValueError(f"{path} is damaged")
+        stored_key, stored = pickle.loads(data[32:])
         if stored_key == key:
             return stored
-    except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ValueError):
-        pass  # absent, unreadable or from another version: compiled anew below
+    except Exception:  # absent, damaged or from another version: compiled anew below
+        pass
     parsed = parse(bound.compile())
     _compiled += 1
-    _write(path, pickle.dumps((key, parsed), protocol=pickle.HIGHEST_PROTOCOL))
+    data = pickle.dumps((key, parsed), protocol=pickle.HIGHEST_PROTOCOL)
+    _write(path, hashlib.sha256(data).digest() + data)
     return parsed
 
 

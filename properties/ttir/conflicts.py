@@ -93,6 +93,8 @@ class Extent:
         self.writes: list[Access] = []
         # how many of them earlier chunks made: those are other programs'
         self.settled = 0
+        # their first tokens; room to spare, as a loop may store thousands of times
+        self.firsts = np.zeros(16, np.int64)
         self.atomics: list[Access] = []
         self.reads: list[Access] = []
 
@@ -120,6 +122,9 @@ class Extent:
         writers[where] = tokens
         lost = writers.take(where) != tokens
         access.offset, access.is_flat = offset, True
+        if len(self.writes) == len(self.firsts):
+            self.firsts = np.concatenate([self.firsts, np.zeros_like(self.firsts)])
+        self.firsts[len(self.writes)] = first
         self.writes.append(access)
         if count(lost):
             self._duplicates(access, where, lost, stored, scale)
@@ -139,10 +144,9 @@ class Extent:
     def _rewrites(self, access: Access, lanes: Any, previous: Any, stored: Any, before: Any, scale: int) -> None:
         rewritten(self.run, self, access, lanes // scale, previous[lanes], stored, before)
 
-    def owners(self, tokens: np.ndarray, accesses: list[Access]) -> np.ndarray:
-        """Returns for each token the number of the access that reserved it."""
-        firsts = np.array([access.first_token for access in accesses], np.int64)
-        return np.searchsorted(firsts, tokens, side="right") - 1
+    def owners(self, tokens: np.ndarray) -> np.ndarray:
+        """Returns for each token the number of the store that reserved it."""
+        return np.searchsorted(self.firsts[: len(self.writes)], tokens, side="right") - 1
 
     def read(self, access: Access) -> None:
         """Notes a load; other programs' writes are judged at the end, the program's own ones now."""

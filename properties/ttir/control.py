@@ -65,6 +65,7 @@ def endless(frame: Frame, op: Operation, alive: Any, note: str) -> None:
     """Reports the programs that a loop does not let go."""
     flat = np.flatnonzero(np.broadcast_to(alive, frame.sizes))
     programs, lanes = places(frame, frame.sizes, flat)
+    frame.run.is_stuck = True
     frame.run.report("loop that does not end", op, programs=programs, lanes=lanes, count=len(flat), note=note)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .access import checked_lanes, compress, full_tile, plain_lanes, put, span
+from .access import checked_lanes, compress, full_tile, judge_taint, plain_lanes, put, span
 from .atomics import apply, note, update_for
 from .binding import Binding, stored_dtype
 from .cells import join
@@ -100,6 +100,16 @@ def _places(frame: Frame, op: Operation, binding: Binding, slots: tuple[int, ...
     return [np.zeros((1,) * binding.axes, np.int32)] * (rank - len(given)) + given
 
 
+def _marks(frame: Frame, slots: tuple[int, ...], rank: int) -> Any:
+    """Returns the joined taint of a descriptor and its coordinates, which say nothing lane by lane, for every lane."""
+    mark = None
+    for slot in slots:
+        other = frame.taint[slot]
+        if other is not None:
+            mark = join(mark, other.reshape(other.shape + (1,) * (rank - other.ndim)))
+    return mark
+
+
 class _Borrowed:
     """Runs an access with a computed pointer and mask in slots of its own."""
 
@@ -132,12 +142,7 @@ def bind_load(op: Operation, binding: Binding) -> Step:
         descriptor: Descriptor = frame.data[d]
         places = _places(frame, op, binding, coordinates, rank)
         pointer, mask = _tile(frame, descriptor, places, tile_type, binding.axes)
-        mark = frame.taint[d]
-        for slot in coordinates:
-            other = frame.taint[slot]
-            if other is not None:
-                missing = pointer.rank - other.ndim
-                mark = join(mark, other.reshape(other.shape + (1,) * missing))
+        mark = _marks(frame, (d, *coordinates), pointer.rank)
         borrowed.fill(frame, pointer, mask, mark)
         dtype = stored_dtype(type_)
         value = dtype.type(nan if descriptor.pads_with_nan else 0)
@@ -173,11 +178,7 @@ def bind_store(op: Operation, binding: Binding) -> Step:
         descriptor: Descriptor = frame.data[d]
         places = _places(frame, op, binding, coordinates, rank)
         pointer, mask = _tile(frame, descriptor, places, tile_type, binding.axes)
-        mark = frame.taint[d]
-        for slot in coordinates:
-            other = frame.taint[slot]
-            if other is not None:
-                mark = join(mark, other.reshape(other.shape + (1,) * (pointer.rank - other.ndim)))
+        mark = _marks(frame, (d, *coordinates), pointer.rank)
         borrowed.fill(frame, pointer, mask, mark)
         data, taint = frame.data[v], frame.taint[v]
         programs = data.shape[: binding.axes]
@@ -186,18 +187,20 @@ def bind_store(op: Operation, binding: Binding) -> Step:
             taint = np.broadcast_to(taint, taint.shape[: binding.axes] + type_.shape)
             taint = taint.reshape(taint.shape[: binding.axes] + tile_type.shape)
         if update is not None:
-            _reduce(frame, full, pointer, mask)
+            _reduce(frame, full, taint, pointer, mask)
             return
         saved = frame.data[v], frame.taint[v]
         frame.data[v], frame.taint[v] = full, taint
         put(frame, op, (borrowed.pointer, v, borrowed.mask), tile_type.shape, type_.element, pointer, None)
         frame.data[v], frame.taint[v] = saved
 
-    def _reduce(frame: Frame, full: Any, pointer: Pointer, mask: Any) -> None:
+    def _reduce(frame: Frame, full: Any, taint: Any, pointer: Pointer, mask: Any) -> None:
         size = full_tile(frame, tile_type.shape)
         slots = (borrowed.pointer, borrowed.mask)
         if binding.has_checks:
             offset, allowed = checked_lanes(frame, op, *slots, tile_type.shape, "write", pointer, None)
+            if taint is not None:
+                judge_taint(frame, op, "atomic operand", taint, allowed, size, False)
         else:
             offset, allowed = plain_lanes(frame, *slots, tile_type.shape, pointer, None)
         where, values, wide = compress(offset, full, allowed, size)

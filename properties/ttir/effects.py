@@ -44,13 +44,20 @@ def bind_assert(op: Operation, binding: Binding) -> Step | None:
 @operation("tt.print", note="prints whole tiles, one line for each operand")
 def bind_print(op: Operation, binding: Binding) -> Step:
     types = [binding.type(slot) for slot in op.operands]
+    in_hex = op.attributes.get("hex") == "true"
     text = str(op.attributes.get("text", "")).strip()
 
     def step(frame: Frame) -> None:
         for slot, type_ in zip(op.operands, types, strict=True):
             data = frame.data[slot]
-            shown = decode(data, type_.element) if type_.is_float else data
-            print(f"{frame.run.kernel} {text} {np.array2string(np.asarray(shown), threshold=64)}")
+            shown = np.asarray(decode(data, type_.element) if type_.is_float and not in_hex else data)
+            if frame.active is not None:
+                # only of the programs that are here, one after another
+                shown = np.broadcast_to(shown, frame.sizes + shown.shape[binding.axes :])[frame.active]
+            formats: Any = {"all": hex} if in_hex else None
+            if in_hex and shown.dtype != bool:
+                shown = shown.view(f"u{shown.dtype.itemsize}")
+            print(f"{frame.run.kernel} {text} {np.array2string(shown, threshold=64, formatter=formats)}")
 
     return step
 

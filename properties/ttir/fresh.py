@@ -28,7 +28,14 @@ COPIES = {
     torch.ops.aten._to_copy.default,
 }
 # what hands memory to code that neither torch nor the machine sees
-ESCAPES = {torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__}
+ESCAPES = {
+    torch.Tensor.numpy,
+    torch.Tensor.__array__,
+    torch.Tensor.__dlpack__,
+    torch.Tensor.apply_,
+    torch.Tensor.map_,
+    torch.Tensor.map2_,
+}
 
 
 class _Storage:

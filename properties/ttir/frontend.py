@@ -75,10 +75,17 @@ def bind(function: JITFunction, args: tuple, kwargs: dict[str, Any]) -> Bound:
 def _key(kind: Any, extra: Any) -> Any:
     """Drops what changes no TTIR: divisibility lives in argument attributes that no operation reads."""
     if kind == "constexpr":
-        return ("constexpr", type(extra).__name__, str(getattr(extra, "cache_key", extra)))
+        return ("constexpr", _constant(extra))
     if isinstance(kind, tuple):
         return tuple(_key(inner, more) for inner, more in zip(kind, extra or [None] * len(kind), strict=True))
     return kind
+
+
+def _constant(value: Any) -> Any:
+    """Tells constants apart as Triton does: functions by their source, also where they lie in tuples."""
+    if isinstance(value, (tuple, list)):
+        return (type(value).__name__, *(_constant(inner) for inner in value))
+    return type(value).__name__, str(getattr(value, "cache_key", value))
 
 
 def _flatten(name: str, value: Any, kind: Any, leaves: list[tuple[str, Any]]) -> None:

@@ -46,11 +46,15 @@ def _together(frame: Frame, op: Operation, binding: Binding, put: Any) -> None:
 
 @operation("tt.join")
 def bind_join(op: Operation, binding: Binding) -> Step:
+    if binding.type(op.operands[0]).is_pointer:
+        raise binding.unsupported(op, "of pointers")
     return lambda frame: _together(frame, op, binding, lambda arrays: np.stack(arrays, axis=-1))
 
 
 @operation("tt.cat", note="keeps the order, also where the language lets it change")
 def bind_cat(op: Operation, binding: Binding) -> Step:
+    if binding.type(op.operands[0]).is_pointer:
+        raise binding.unsupported(op, "of pointers")
     return lambda frame: _together(frame, op, binding, lambda arrays: np.concatenate(arrays, axis=binding.axes))
 
 
@@ -112,17 +116,22 @@ def bind_histogram(op: Operation, binding: Binding) -> Step:
         data, mark, _ = read(frame, a)
         full = widened(data, source, binding.axes)
         counted = (full >= 0) & (full < bins)
+        undefined = None if mark is None else np.broadcast_to(mark, full.shape)
         if m is not None:
             counted = counted & frame.data[m]
+            if undefined is not None:
+                undefined = np.where(frame.data[m], undefined, np.int16(0))
+            if frame.taint[m] is not None:
+                undefined = np.broadcast_to(join(undefined, frame.taint[m]), full.shape)
         full, counted = np.broadcast_arrays(full, counted)
         programs = full.shape[: binding.axes]
         flat, used = full.reshape(-1, source.shape[0]), counted.reshape(-1, source.shape[0])
         rows = np.arange(len(flat))[:, None] * bins
         counts = np.bincount((flat + rows)[used].astype(np.int64), minlength=len(flat) * bins)
-        spread = None
-        if mark is not None:
-            worst = np.max(np.broadcast_to(mark, full.shape), axis=-1, keepdims=True)
-            spread = worst
+        # one undefined value may be counted in any bin
+        spread = None if undefined is None else np.max(undefined, axis=-1, keepdims=True)
+        if spread is not None and not spread.any():
+            spread = None
         write(
             frame,
             r,

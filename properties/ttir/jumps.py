@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .binding import Binding
+from .binding import Binding, all_slots
 from .cells import Cell, choose, read, write
 from .control import everyone, judge_branch, terminator
 from .program import Region
@@ -37,7 +37,11 @@ def jumping(region: Region, binding: Binding) -> list[Step]:
         for label, _ in terminator(block).successors:
             if labels[label] <= number:
                 raise binding.unsupported(terminator(block), "a jump backwards")
-    bound = [(block, binding.block(block), terminator(block)) for block in region.blocks]
+    used = [set().union(*(all_slots(operation) for operation in block.operations)) for block in region.blocks]
+    bound = []
+    for number, block in enumerate(region.blocks):
+        elsewhere = frozenset().union(*(slots for other, slots in enumerate(used) if other != number))
+        bound.append((block, binding.block(block, elsewhere), terminator(block)))
 
     def step(frame: Frame) -> None:
         outer = frame.active

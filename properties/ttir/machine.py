@@ -40,7 +40,7 @@ class Machine:
         self,
         checks: bool = True,
         fma: bool = True,
-        loop_limit: int = 1_000_000,
+        loop_limit: int = 100_000,
         read_only: Sequence[Any] = (),
     ) -> None:
         self.checks = checks
@@ -52,9 +52,7 @@ class Machine:
         self.launches: list[Launch] = []
         self.fresh = Fresh()
         self._keys: set[tuple] = set()
-        self._interceptions: list[frontend.Interception] = []
-        # torch without CUDA raises when asked; torch with it does not know the tapes
-        self._asked = patch.object(torch.cuda.graphs, "_cuda_isCurrentStreamCapturing", is_capturing)
+        self._interceptions: list[tuple[frontend.Interception, Any]] = []
 
     @property
     def specialisations(self) -> int:
@@ -63,8 +61,10 @@ class Machine:
 
     def __enter__(self) -> Machine:
         frontend.refuse_interpreter()
-        self._interceptions.append(frontend.Interception(self._launch))
-        self._asked.start()
+        # torch without CUDA raises when asked; torch with it does not know the tapes
+        asked = patch.object(torch.cuda.graphs, "_cuda_isCurrentStreamCapturing", is_capturing)
+        asked.start()
+        self._interceptions.append((frontend.Interception(self._launch), asked))
         if self.checks:
             self.fresh.enter()
         return self
@@ -74,8 +74,9 @@ class Machine:
     ) -> None:
         if self.checks:
             self.fresh.exit()
-        self._asked.stop()
-        self._interceptions.pop().restore()
+        interception, asked = self._interceptions.pop()
+        interception.restore()
+        asked.stop()
 
     def clear(self) -> None:
         """Forgets hazards and launches; a launch holds on to its tensors."""
@@ -132,15 +133,11 @@ class Machine:
         run.tokens.begin()
         run.has_atomics = plan.has_atomics
         values = self._arguments(plan, bound, run)
-        with np.errstate(all="ignore"):
-            for start, sizes in chunks(grid, run.axes, plan.lanes, plan.is_serial):
-                run.begin_chunk()
-                frame = _frame(plan, run, start, sizes, values)
-                for step in plan.steps:
-                    step(frame)
-            for extent in run.extents:
-                extent.finish()
-        self._keep(run.hazards())
+        try:
+            with np.errstate(all="ignore"):
+                _run_chunks(plan, run, values)
+        finally:  # also what was seen before an operation that is not supported
+            self._keep(run.hazards())
 
     def _plan(self, program: Program, axes: int) -> Plan:
         key = (id(program), self.checks, self.fma, axes)
@@ -192,6 +189,19 @@ class Machine:
         room = HAZARD_LIMIT - len(self.hazards)
         self.hazards += hazards[:room]
         self.dropped += max(0, len(hazards) - room)
+
+
+def _run_chunks(plan: Plan, run: Run, values: list[tuple[int, Any, Any]]) -> None:
+    """Runs all programs, then judges what they did together."""
+    for start, sizes in chunks(run.grid, run.axes, plan.lanes, plan.is_serial):
+        run.begin_chunk()
+        frame = _frame(plan, run, start, sizes, values)
+        for step in plan.steps:
+            step(frame)
+        if plan.is_serial and run.is_stuck:
+            break  # whoever holds the lock will not give it back
+    for extent in run.extents:
+        extent.finish()
 
 
 def _frame(plan: Plan, run: Run, start: Any, sizes: Any, values: list[tuple[int, Any, Any]]) -> Frame:

@@ -6,7 +6,7 @@ import re
 
 from . import source_locations
 from .program import Block, Function, Location, Operation, Program, Region, Type
-from .type_text import parse_type, result_types, split_top
+from .type_text import parse_type, result_types, split_top, unescaped
 
 VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -150,7 +150,7 @@ class _Reader:
         for key, value in re.findall(r"(\w+) = (\w+)", head):
             attributes.setdefault(key, value)
         if literals:
-            attributes["text"] = literals[0][1:-1]
+            attributes["text"] = unescaped(literals[0][1:-1])
         operation = Operation(name, operands, (), attributes, words, Location())
         if name.startswith("cf."):
             operation.successors, operation.operands = _successors(head, scope, name)

@@ -61,6 +61,12 @@ class Pointer:
                 return Pointer(self.base, joined, low, high, self.rank)
         return Pointer(self.base, (*parts, wide), low, high, self.rank)
 
+    def settle(self, before: Any, added: Any) -> Any:
+        """Says which lanes' sums wrapped in 64 bits, and bounds the offset by what the lanes hold."""
+        total = self.offset()
+        self.low, self.high = int(total.min()), int(total.max())
+        return ((before ^ total) & (added.astype(INT64) ^ total)) < 0
+
     def reshaped(self, change: Callable[[Any], Any], rank: int) -> Pointer:
         """Applies a change of shape that treats every part alike; `rank` is the new number of axes."""
         base = self.base if type(self.base) is int else self.base.changed(change)

@@ -115,7 +115,7 @@ def meeting(
 
 def _meetings(extent: Extent, access: Access, lanes: Any, tokens: Any) -> Iterator[tuple[Access, Any, Any, Any]]:
     """Yields each write met, the lanes that met it, its own positions, and which lanes are of one program with it."""
-    number = extent.owners(tokens, extent.writes)
+    number = extent.owners(tokens)
     owner = access.programs()[lanes]
     for which in np.unique(number):
         write = extent.writes[int(which)]

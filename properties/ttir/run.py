@@ -67,6 +67,8 @@ class Run:
         self.argument_count = 0
         # only then are the offsets of plain stores kept until the launch ends
         self.has_atomics = False
+        # a loop had to be stopped
+        self.is_stuck = False
         self.origins: dict[int, Origin] = {}
         self.codes: dict[tuple[str, int], int] = {}
         self.seen: dict[tuple, _Seen] = {}

@@ -42,13 +42,18 @@ def has_atomics(program: Program) -> bool:
 
 
 def waits(program: Program) -> bool:
-    """Says whether a `while` asks memory atomically, as a lock does: in lockstep it would wait for ever."""
-    return any(
-        operation.name == "scf.while"
-        and any(inner.name.startswith("tt.atomic") for inner in _operations(operation.regions[0]))
-        for function in program.functions.values()
-        for operation in _operations(function.body)
-    )
+    """Says whether a `while` only asks memory atomically, as for a lock: in lockstep it may wait for ever."""
+    every = [operation for function in program.functions.values() for operation in _operations(function.body)]
+    return any(operation.name == "scf.while" and _only_asks(program, operation) for operation in every)
+
+
+def _only_asks(program: Program, loop: Operation) -> bool:
+    inner = [operation for region in loop.regions for operation in _operations(region)]
+    for call in [operation for operation in inner if operation.name == "tt.call"]:
+        inner += _operations(program.functions[str(call.attributes["callee"])].body)
+    names = {operation.name for operation in inner}
+    is_asking = any(name.startswith("tt.atomic") for name in names)
+    return is_asking and not names & {"tt.load", "tt.store", "tt.descriptor_load", "tt.descriptor_store"}
 
 
 def _operations(region: Region) -> list[Operation]:

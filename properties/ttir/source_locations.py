@@ -6,6 +6,7 @@ import os
 import re
 
 from .program import Location
+from .type_text import unescaped
 
 DEFINITION = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 FILE = re.compile(r'^"([^"]*)":(\d+):(\d+)(?: to .*)?$')
@@ -34,7 +35,7 @@ class Locations:
             return self._chain(self.definitions.get(text, "unknown"))
         match = FILE.match(text)
         if match:
-            return [Location(match[1], int(match[2]))]
+            return [Location(unescaped(match[1]), int(match[2]))]
         match = CALLSITE.match(text)
         if match:
             return self._chain(match[1]) + self._chain(match[2])

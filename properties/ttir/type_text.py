@@ -7,6 +7,12 @@ import re
 from .program import Type
 
 
+def unescaped(text: str) -> str:
+    """Reads a string of MLIR's, whose other characters are hexadecimal bytes: `\\22` for a quotation mark."""
+    data = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
+    return data.replace(b"\\\\", b"\\").decode(errors="replace")
+
+
 def parse_type(text: str) -> Type:
     """Reads one MLIR type, such as `tensor<8x8x!tt.ptr<bf16>>`."""
     text = text.strip()
