@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from properties import tally
 from properties.candidate import Candidate
 from properties.contract import OPERATORS, WRITTEN
 from properties.engines.recording import Recording, Taped
-from properties.ttir import Launch, Tape
+from properties.ttir import Launch, Tape, frozen
 from properties.verdict import NotJudged, Violation
 
 
@@ -153,6 +153,10 @@ class Ops:
             raise
         except Exception as error:
             raise self._raised("capture", error) from error
+
+    def frozen(self, recordings: Sequence[Recording], eager: Sequence[Launch]) -> str:
+        """In which launches captured regions differ from an eager run of the same, in words; nothing where unseen."""
+        return frozen([launch for recording in recordings for launch in recording.launches], eager)
 
     def replay(self, recording: Recording) -> None:
         """Runs a captured region again."""

@@ -8,21 +8,18 @@ from typing import Any
 
 import torch
 
-from properties.ttir import Launch, Machine, Tape, frozen
+from properties.ttir import Launch, Machine, Tape
 
 
 class Recording:
     """A region as it was captured: `result` is what it returned, in memory that every replay writes again."""
 
     result: Any = None
+    launches: Sequence[Launch] = ()  # on the engine that sees them
 
     def replay(self) -> Machine | None:
         """Runs the region again; returns the machine that saw it, on the engine that has one."""
         raise NotImplementedError
-
-    def frozen(self, eager: Sequence[Launch]) -> str:
-        """Says in which launches the captured region differs from an eager run of it, where the engine knows."""
-        return ""
 
 
 class Taped(Recording):
@@ -31,16 +28,13 @@ class Taped(Recording):
     def __init__(self, region: Callable[[], Any]) -> None:
         with Tape() as self.tape:
             self.result = region()
+        self.launches = self.tape.launches
 
     def replay(self) -> Machine | None:
         """Runs the launches on a machine, all checks on."""
         with Machine() as machine:
             self.tape.replay(machine.replay)
         return machine
-
-    def frozen(self, eager: Sequence[Launch]) -> str:
-        """Compares the launches one by one."""
-        return frozen(self.tape.launches, eager)
 
 
 class Graphed(Recording):

@@ -132,8 +132,8 @@ def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, s
         wanted = _eagerly(case, name, twin.stages(case, ops, bucket))
     _stored(case, name, index, twin)
     got = step.run(ops)
-    is_captured, part = step.parts[0]
-    because = part.frozen(launches) if is_captured and len(step.parts) == 1 else ""
+    recordings = [part for is_captured, part in step.parts if is_captured]
+    because = ops.frozen(recordings, launches) if len(recordings) == len(step.parts) else ""
     same = partial(_same, case, name, _about(case, index), because)
     for stream, (one, other) in enumerate(zip(got, wanted, strict=True)):
         same(f"out of stream {stream}" if case.layers else "out", one, other)
