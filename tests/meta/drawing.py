@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 
+from properties.quality import same_anywhere
 from properties.verdict import Violation
 
 
@@ -26,7 +27,8 @@ def first_violation(ops: Any, invariant: Any, cases: Any, examples: int) -> Viol
         invariant(ops, case)
 
     try:
-        every()
+        with same_anywhere():
+            every()
     except Violation as violation:
         return violation
     return None
