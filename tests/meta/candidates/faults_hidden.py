@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from properties.contract import FUSED_SCONV
 from tests.meta.candidates.plain import Plain, Step
 
 
@@ -99,6 +100,18 @@ class FirstRequestStored(Plain):
             self.write(step, step.slot[row] // step.N, step.slot[row] % step.N, values[row])
 
 
+class PagePaddingCleared(Plain):
+    """The element behind each page that is stored to is set to 0."""
+
+    def store(self, step: Step, values: torch.Tensor) -> None:
+        super().store(step, values)
+        page = step.cache[0].numel()
+        if step.cache.stride(0) > page:
+            behind = step.cache.storage_offset() + page
+            padding = step.cache.as_strided((len(step.cache),), (step.cache.stride(0),), behind)
+            padding[step.slot[step.is_stored] // step.N] = 0
+
+
 class GapTimesZero(Plain):
     """The last lane of a block row, which may be nobody's, is loaded and multiplied by 0."""
 
@@ -168,9 +181,6 @@ class OffsetRemembered(Plain):
         self.offsets: dict[tuple[int, ...], int] = {}
 
     def fused_sconv(self, *args: Any, **named: Any) -> torch.Tensor:
-        shape = (*named["cache"].shape[1:], named["ws"]) if named else (*args[2].shape[1:], args[9])
-        if named:
-            named["off_s"] = self.offsets.setdefault(shape, named["off_s"])
-        else:
-            args = (*args[:8], self.offsets.setdefault(shape, args[8]), *args[9:])
-        return super().fused_sconv(*args, **named)
+        given = {**dict(zip(FUSED_SCONV, args, strict=False)), **named}
+        shape = (*given["cache"].shape[1:], given["ws"])
+        return super().fused_sconv(**{**given, "off_s": self.offsets.setdefault(shape, given["off_s"])})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -77,20 +77,19 @@ class SkipsWhatIsStored(Plain):
         return super().sum_taps(step, weight).masked_fill(is_done[:, None], 0)
 
 
-class TapsRemembered(Plain):
-    """What a slot held when it was first read is remembered, though its block may have gone to another request."""
+class TableRemembered(Plain):
+    """The blocks that a request had in its first forward are remembered, though it may have been given others."""
 
     def __init__(self) -> None:
-        self.seen: dict[tuple[int, int, int], torch.Tensor] = {}
+        self.tables: dict[tuple[int, int], torch.Tensor] = {}
         self.caches: list[torch.Tensor] = []  # held, so that no other cache gets their memory
 
     def tap(self, step: Step, age: int) -> torch.Tensor:
-        tap = super().tap(step, age).clone()
-        self.caches.append(step.cache)
-        is_cached = self.has_taps(step) & ~self.comes_from_x(step, age) & self.exists(step, age)
-        for row in is_cached.nonzero().flatten().tolist():
-            source = int(step.position[row]) - age
-            block = int(step.block_table[step.request[row], source // step.N])
-            key = (step.cache.data_ptr(), step.off_s, block * step.N + source % step.N)
-            tap[row] = self.seen.setdefault(key, tap[row].clone())
-        return tap
+        if len(step.block_table) == 1 and bool(step.is_stored.all()):
+            self.caches.append(step.cache)
+            key = (step.cache.data_ptr(), step.off_s)
+            known = self.tables.get(key, step.block_table[:, :0])
+            known = torch.cat([known, step.block_table[:, known.shape[1] :]], dim=1)
+            self.tables[key] = known
+            step = replace(step, block_table=known)
+        return super().tap(step, age)
