@@ -253,6 +253,7 @@ def _batch_edges(case: Forward) -> set[str]:
         "one tap": geometry.W == 1,
         "many elements": case.rows * geometry.C >= 256,
         "several heads": geometry.H % 2 == 0,
+        "eight heads": geometry.H % 8 == 0,
         "padded page": layout.page_pad > 0,
         "wider table": layout.table_columns > 0,
         "strided table": layout.table_gap > 0,

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 
 from properties import invariants
+from properties.promises import PROMISES, Promise
 from properties.tally import CATALOGUE, Property
 
 
@@ -21,8 +22,18 @@ def groups() -> set[str]:
     return {entry.group for entry in entries()}
 
 
+def test_of(name: str) -> str:
+    """The test of a property, as pytest names it."""
+    group, own = name.split(".")
+    return f"tests/test_{group}.py::test_{own}"
+
+
+def _tests(promise: Promise) -> str:
+    return "<br>".join(f"`{test_of(name)}`" for name in promise.judged_by) or "*not judged yet*"
+
+
 def page() -> str:
-    """The catalogue in Markdown: property, sentence, test, and what its cases must have reached."""
+    """The catalogue in Markdown: every property with its test and needs, then the contract's list with its tests."""
     lines = [
         "# Properties",
         "",
@@ -33,11 +44,19 @@ def page() -> str:
         "|---|---|---|---|---|",
     ]
     for entry in entries():
-        group, name = entry.name.split(".")
         engines = "ttir" if entry.needs_hazards else "all"
         needs = ", ".join(sorted(entry.needs))
-        test = f"tests/test_{group}.py::test_{name}"
-        lines.append(f"| `{entry.name}` | {entry.sentence} | `{test}` | {engines} | {needs} |")
+        lines.append(f"| `{entry.name}` | {entry.sentence} | `{test_of(entry.name)}` | {engines} | {needs} |")
+    lines += [
+        "",
+        "## The contract's list",
+        "",
+        "Each line of the contract's list of properties, with the tests that judge it together.",
+        "",
+        "| group | line of the contract | tests |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {one.group} | {one.sentence} | {_tests(one)} |" for one in PROMISES]
     return "\n".join(lines) + "\n"
 
 

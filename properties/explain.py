@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from properties.cases import Forward
 from properties.tensors import Batch
 
@@ -71,14 +73,15 @@ def then(batch: Batch, row: int) -> str:
     return f"position {position}: " + ", ".join(sources)
 
 
-def cluster(batch: Batch, wrong: list[tuple[int, int]], total: int) -> str:
-    """How many elements differ and what they have in common."""
+def cluster(batch: Batch, wrong: torch.Tensor) -> str:
+    """How many elements differ, by a mask `[T, C]`, and what they have in common."""
     case = batch.case
-    rows = {row for row, _ in wrong}
-    channels = {channel for _, channel in wrong}
+    rows = set(wrong.any(dim=1).nonzero().flatten().tolist())
+    channels = set(wrong.any(dim=0).nonzero().flatten().tolist())
     owners = {owner(case, row) for row in rows}
-    words = f"{len(wrong)} of {plural(total, 'element')} differ" + ("s" if len(wrong) == 1 else "")
-    if len(wrong) == total:
+    count, total = int(wrong.sum()), wrong.numel()
+    words = f"{count} of {plural(total, 'element')} differ" + ("s" if count == 1 else "")
+    if count == total:
         return words
     if owners == {None}:
         return f"{words}, all in padding rows"

@@ -67,7 +67,7 @@ def shards(batch: Batch, count: int) -> list[dict[str, Any]]:
             {
                 **batch.arguments,
                 "x": batch.x[:, channel].contiguous(),
-                "weight": batch.weight[channel].contiguous(),
+                "weight": batch.weight[channel],  # a view as the whole is, so that nothing but the heads differs
                 "cache": batch.cache[:, head].clone(memory_format=torch.contiguous_format),
             }
         )

@@ -69,12 +69,13 @@ class Replays(Case):
         return 1 + max(len(forward.requests) + forward.layout.table_rows for forward in self.forwards)
 
 
-def replays_edges(case: Replays) -> frozenset[str]:
-    """The situations of a replay that a case reaches, by name."""
+def replays_facts(case: Replays) -> dict[str, bool]:
+    """The situations of a replay by name, and whether a case reaches them."""
     buckets = [case.bucket(index) for index in range(len(case.forwards))]
     actual = [forward.rows for forward in case.forwards]
     lengths = [request.length for forward in case.forwards for request in forward.requests if request.start]
-    facts = {
+    inner = edges(case.forwards[-1])
+    return {
         "fewer rows than before": any(later < earlier for earlier, later in pairwise(actual)),
         "more rows than before": any(later > earlier for earlier, later in pairwise(actual)),
         "full bucket": any(rows == bucket for rows, bucket in zip(actual, buckets, strict=True)),
@@ -87,6 +88,10 @@ def replays_edges(case: Replays) -> frozenset[str]:
         "broken graph": len(case.segments) > 1,
         "eager stage": case.eager is not None,
         "two layers": case.layers == 2,
+        **{name: name in inner for name in ("cached tap", "two requests", "stored row")},
     }
-    inner = edges(case.forwards[-1]) & {"cached tap", "two requests", "stored row"}
-    return frozenset(name for name, holds in facts.items() if holds) | inner
+
+
+def replays_edges(case: Replays) -> frozenset[str]:
+    """The situations of a replay that a case reaches."""
+    return frozenset(name for name, holds in replays_facts(case).items() if holds)

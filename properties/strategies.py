@@ -8,6 +8,8 @@ from functools import cache
 from hypothesis import strategies as st
 
 from properties.cases import Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
+from properties.contract import ACTIVATIONS
+from properties.paging import place
 from properties.replays import Replays
 
 # A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
@@ -21,11 +23,12 @@ GEOMETRIES: tuple[Geometry, ...] = (
     Geometry(H=3, ws=5, N=5, W=4, off_s=2, D=9),
     Geometry(H=1, ws=16, N=8, W=4, off_s=16, D=48),
     Geometry(H=2, ws=8, N=7, W=6, off_s=8, D=20),
-    Geometry(H=4, ws=8, N=16, W=2, off_s=8, D=16),
+    Geometry(H=8, ws=4, N=16, W=2, off_s=8, D=16),
     Geometry(H=1, ws=3, N=4, W=5, off_s=1, D=5),
     Geometry(H=1, ws=2, N=1, W=4, off_s=0, D=3),
     Geometry(H=2, ws=2, N=2, W=6, off_s=1, D=6),
     Geometry(H=3, ws=4, N=32, W=5, off_s=4, D=10),
+    Geometry(H=1, ws=3, N=64, W=3, off_s=2, D=6),
     Geometry(H=1, ws=257, N=4, W=4, off_s=1, D=300),
     Geometry(H=2, ws=24, N=8, W=4, off_s=40, D=64),
     Geometry(H=2, ws=48, N=16, W=4, off_s=64, D=128),
@@ -54,7 +57,10 @@ _HOLES: dict[str, slice] = {
     "later": slice(1, None),
 }
 _HOLE = st.sampled_from(["none"] * 5 + [*_HOLES])
-_IS_EMPTY = st.sampled_from([False] * 9 + [True])  # a batch without requests stays rare
+_FORK = st.sampled_from([0] * 6 + [1, 1, 2, 2, 2, 3])  # how many requests before it the parent of a fork stands
+# A whole batch of decodes or of verify windows, as an engine sends it; mostly every request has a length of its own.
+_ALIKE = st.sampled_from([None] * 9 + [1, 0, 2, 3, 5, 9])
+_IS_EMPTY = st.sampled_from([False] * 8 + [True])  # a batch without requests stays rare
 
 
 @cache
@@ -75,7 +81,7 @@ def starts(geometry: Geometry) -> st.SearchStrategy[int]:
     edges = sorted({0, 1, W - 2, W - 1, W, N - 1, N, N + 1, 2 * N, 2 * N + W - 1} - {-1})
     near = [*edges, *range(3 * N + W)]
     # A table has a column per N positions: small blocks keep contexts shorter.
-    deep = [start for start in DEEP_STARTS if start // N <= 2**17 + 2]
+    deep = [start for start in (*DEEP_STARTS, *DEEP_STARTS[-1:] * 2) if start // N <= 2**17 + 2]
     return st.sampled_from(sorted(near) + deep)
 
 
@@ -83,8 +89,9 @@ def starts(geometry: Geometry) -> st.SearchStrategy[int]:
 def lengths(geometry: Geometry) -> st.SearchStrategy[int]:
     """New rows of a request: none, decode, verify windows, chunks around `W` and `N`, a prefill over blocks."""
     N, W = geometry.N, geometry.W
-    edges = [1, 1, 0, 2, W - 1, W, W + 1, N - 1, N, N + 1]
-    return st.sampled_from([*edges, *range(10), *range(2, 2 * N + W, max(1, N // 4))])
+    edges = [0, 0, 2, W - 1, W, W + 1, N - 1, N, N + 1, 8, 8]
+    # Ascending, since shrinking halves its way down the list; but a request without rows is no simpler than a decode.
+    return st.sampled_from([1, 1, *sorted([*edges, *range(10), *range(2, 2 * N + W, max(1, N // 4))])])
 
 
 @st.composite
@@ -94,25 +101,30 @@ def requests(draw: st.DrawFn, geometry: Geometry, most: int = 8) -> tuple[tuple[
     A row without a slot is drawn with its request, so that dropping another request leaves it in place.
     """
     budget = max(geometry.W + 2, min(_MOST_ROWS, _ELEMENTS // geometry.C))
-    each = st.tuples(lengths(geometry), starts(geometry), st.integers(0, 2 * most), _HOLE)
+    each = st.tuples(lengths(geometry), starts(geometry), _FORK, _HOLE)
+    alike = draw(_ALIKE)
     drawn: list[Request] = []
     holes: list[int] = []
     row = 0
     for length, start, fork, hole in draw(st.lists(each, min_size=1, max_size=most)):
-        length = min(length, budget - row)
-        drawn.append(Request(start, length, fork - 1 if 0 < fork <= len(drawn) else None))
+        length = min(length if alike is None else alike, budget - row)
+        parent = len(drawn) - fork if 0 < fork <= len(drawn) else None
+        if parent is not None:  # a fork begins near the last whole block of its parent, which both then read
+            start = drawn[parent].start // geometry.N * geometry.N + start % (geometry.W + 1)
+        drawn.append(Request(start, length, parent))
         holes += range(row, row + length)[_HOLES[hole]]
         row += length
     return ((), ()) if draw(_IS_EMPTY) else (tuple(drawn), tuple(holes))
 
 
+_HAS_EVEN_TABLE = st.sampled_from([False] * 4 + [True])
 # Plain and tight first.
 LAYOUTS = st.builds(
     Layout,
     table_columns=st.sampled_from([0, 1, 3, 16]),
     table_rows=st.sampled_from([0, 1, 5]),
     table_gap=st.sampled_from([0, 1, 3, 16]),
-    page_pad=st.sampled_from([0, 8, 1, 16]),
+    page_pad=st.sampled_from([0, 0, 1, 8, 16]),
     spare_blocks=st.integers(1, 3),
     weight=st.sampled_from(["plain", "transposed", "sliced"]),
 )
@@ -129,10 +141,10 @@ def forwards(
     """A forward that the contract allows, in one dtype."""
     geometry = draw(geometries(dtype))
     drawn, holes = draw(requests(geometry))
-    return Forward(
+    forward = Forward(
         geometry=geometry,
         requests=drawn,
-        pads=draw(st.sampled_from([0, 1, 2, 5, 16])),
+        pads=draw(st.sampled_from([0, 0, 1, 2, 5, 7, 16])),
         holes=holes,
         activation=draw(st.sampled_from(activations)),
         use_residual=draw(st.sampled_from(residuals)),
@@ -141,6 +153,13 @@ def forwards(
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),
     )
+    return _with_even_table(forward) if draw(_HAS_EVEN_TABLE) else forward
+
+
+def _with_even_table(case: Forward) -> Forward:
+    """The same forward with a table of a multiple of 16 columns, which Triton specialises for."""
+    columns = case.layout.table_columns
+    return replace(case, layout=replace(case.layout, table_columns=columns + -(place(case).width + columns) % 16))
 
 
 @st.composite
@@ -148,12 +167,16 @@ def streams(draw: st.DrawFn, dtype: str = "bf16") -> Streams:
     """The four streams of a layer: tiny, models scaled down by 16, and models at one shard."""
     heads, kv, wide, D = draw(st.sampled_from(LAYERS))
     geometry = Geometry(H=heads, ws=wide, N=draw(st.sampled_from([4, 8, 1, 3, 16])), W=4, D=D, dtype=dtype)
-    drawn, holes = draw(requests(geometry, most=3))
+    drawn, holes = draw(requests(geometry, most=4))
     forward = Forward(
         geometry=geometry,
         requests=drawn,
         holes=holes,
-        pads=draw(st.sampled_from([0, 1, 5])),
+        pads=draw(st.sampled_from([0, 1, 5, 16])),
+        # four streams are four specialisations of each of these, and most cases should find theirs compiled
+        activation=draw(st.sampled_from([None] * 6 + [*ACTIVATIONS[1:]])),
+        use_residual=draw(st.sampled_from([True] * 5 + [False])),
+        layout=draw(LAYOUTS),
         contents="normal",
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**14)),
@@ -167,11 +190,11 @@ def schedules(draw: st.DrawFn, dtype: str = "bf16", activations: tuple[str | Non
     geometry = draw(geometries(dtype))
     N, W = geometry.N, geometry.W
     budget = max(3 * W, min(_MOST_ROWS, _ELEMENTS // 4 // geometry.C))
-    edges = sorted({1, 2, max(1, W - 2), max(1, W - 1), W, max(1, N - 1), N, N + 1, 2 * N + 1})
+    edges = [*sorted({1, 2, max(1, W - 2), max(1, W - 1), W, max(1, N - 1), N, N + 1, 2 * N + 1}), 0]
     cuts: list[int] = []
     for cut in draw(st.lists(st.sampled_from(edges), min_size=1, max_size=6)):
         cuts += [cut] if sum(cuts) + cut <= budget else []
-    window = draw(st.integers(2, 9))
+    window = draw(st.integers(1, 9))
     return Schedule(
         geometry=geometry,
         cuts=tuple(cuts) or (1,),
@@ -188,7 +211,7 @@ def schedules(draw: st.DrawFn, dtype: str = "bf16", activations: tuple[str | Non
 def far_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
     """A forward of a few small requests whose blocks lie beyond 2^31 elements, for their pages are far apart."""
     geometry = draw(geometries(dtype, largest=64))
-    drawn, _ = draw(requests(geometry, most=2))
+    drawn, _ = draw(requests(geometry, most=3))
     short = tuple(replace(request, length=min(request.length, 2)) for request in drawn)
     return Forward(
         geometry=geometry,
@@ -203,8 +226,10 @@ def far_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
 @st.composite
 def metadata(draw: st.DrawFn) -> Metadata:
     """A metadata call: a few requests, sometimes hundreds of them, with padding and slack."""
-    lengths = draw(st.lists(st.one_of(st.integers(0, 3), st.sampled_from([0, 1, 4, 255, 256, 257])), max_size=8))
-    repeat = draw(st.sampled_from([1, 2, 9, 65])) if sum(lengths) <= 64 else 1
+    few = st.lists(st.integers(0, 1), max_size=2)
+    more = st.lists(st.one_of(st.integers(0, 3), st.sampled_from([0, 1, 4, 255, 255, 256, 257])), max_size=8)
+    lengths = draw(st.one_of(few, more, more, more, more))
+    repeat = draw(st.sampled_from([1, 2, 9, 16, 65])) if sum(lengths) <= 64 else 1
     return Metadata(
         lengths=tuple(lengths),
         repeat=repeat,
@@ -216,8 +241,9 @@ def metadata(draw: st.DrawFn) -> Metadata:
 
 
 @st.composite
-def replays(draw: st.DrawFn, dtype: str = "bf16", mode: str = "piecewise") -> Replays:
-    """Batches of one geometry for a captured step: "piecewise", "full" or "breakable"."""
+def replays(draw: st.DrawFn, dtype: str = "bf16", mode: str | None = "piecewise") -> Replays:
+    """Batches of one geometry for a captured step: "piecewise", "full", "breakable", or any of them."""
+    mode = mode or draw(st.sampled_from(["piecewise", "full", "breakable"]))
     layers, kv, wide = 0, 1, 1
     geometry = with_dtype(draw(st.sampled_from(GRAPH_GEOMETRIES)), dtype)
     if mode != "piecewise":

@@ -54,7 +54,7 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     tensors = {
         "x": _rows(case, inputs),
         "weight": weight,
-        **_metadata(case, placement),
+        **row_metadata(case, placement),
         "block_table": _table(case, placement, garbage),
     }
     guarded = {}
@@ -135,15 +135,16 @@ def _rows(case: Forward, inputs: list[torch.Tensor]) -> torch.Tensor:
     return torch.cat([*new, padding]) if new else padding
 
 
-def _metadata(case: Forward, placement: Placement) -> dict[str, torch.Tensor]:
+def row_metadata(case: Forward, placement: Placement) -> dict[str, torch.Tensor]:
     """Positions, owners, slots and first rows; padding rows hold stale values in range for their buffers."""
     T, rows = case.T, case.rows
     generator = stream(case, "metadata")
     positions = generator.integers(0, 4096, T, np.int64)
     seq_idx = generator.integers(0, len(case.requests) + case.layout.table_rows or 1, T, np.int32)
     query_start = generator.integers(0, max(1, T), T, np.int32)
-    negative = np.array([-1, -2, -case.geometry.N, -(2**40)])
-    slots = negative[generator.integers(0, 4, T)]
+    # Some that low 32 bits, a comparison with -1 or a sum would take for a slot; by row, so that any can be the first.
+    negative = np.array([-1, -2, -case.geometry.N, -(2**31), -(2**40), -(2**63)])
+    slots = negative[(case.seed + np.arange(T)) % len(negative)]
     for index, (request, first) in enumerate(zip(case.requests, case.first_rows, strict=True)):
         span = slice(first, first + request.length)
         positions[span] = np.arange(request.start, request.start + request.length)

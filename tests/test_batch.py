@@ -17,7 +17,7 @@ def any_forwards(dtype):
 
 
 def test_neighbours(judged, dtype):
-    """Runs requests alone, and in reverse order."""
+    """Runs requests alone, in reverse order, and beside rows of NaN."""
     judged(batch.neighbours, any_forwards(dtype))
 
 

@@ -25,7 +25,7 @@ def _outputs(ops: Any, arguments: dict[str, Any]) -> torch.Tensor:
 
 @invariant("batch", needs=TWO | {"empty request"}, edges=edges)
 def neighbours(ops: Any, case: Forward) -> None:
-    """A request gives the same alone, and beside the same neighbours in reverse order, bit for bit."""
+    """A request gives the same alone, beside its neighbours in reverse order, and beside NaN, bit for bit."""
     __tracebackhide__ = True
     batch = build(case, device=ops.device)
     count = len(case.requests)
@@ -36,6 +36,23 @@ def neighbours(ops: Any, case: Forward) -> None:
         wanted = out.clone()
         wanted[rows] = _outputs(ops, arguments)
         compare_bits("batch.neighbours", batch, out, wanted)
+    _beside_nan(ops, case, out)
+
+
+def _beside_nan(ops: Any, case: Forward, wanted: torch.Tensor) -> None:
+    """One request gives the same when every other row of `x` is NaN."""
+    __tracebackhide__ = True
+    if not case.requests:
+        return
+    index = case.seed % len(case.requests)
+    strange = torch.ones(case.T, dtype=torch.bool)
+    strange[case.first_rows[index] :][: case.requests[index].length] = False
+    batch = build(case, device=ops.device)
+    batch.x[strange.to(batch.device)] = float("nan")
+    got = forward(ops, batch, "batch.neighbours")
+    compare_bits(
+        "batch.neighbours", batch, got.masked_fill(strange[:, None], 0), wanted.masked_fill(strange[:, None], 0)
+    )
 
 
 def _same(ops: Any, property_name: str, case: Forward, other: Forward) -> None:
@@ -103,7 +120,7 @@ def _unwritten(batch: Batch, blocks: list[int]) -> None:
             )
 
 
-@invariant("batch", needs={"cached tap", "tap of this forward", "several heads"}, edges=edges)
+@invariant("batch", needs={"cached tap", "tap of this forward", "several heads", "eight heads"}, edges=edges)
 def head_shards(ops: Any, case: Forward) -> None:
     """The heads split over 2, 4 or 8 ranks and put together give the whole, bit for bit."""
     __tracebackhide__ = True

@@ -90,8 +90,7 @@ def difference(
     note: str = "",
 ) -> Violation:
     """The violation of the first element of `wrong`, with its row explained; `note` follows what was wanted."""
-    elements = [(int(row), int(channel)) for row, channel in wrong.nonzero()]
-    row, channel = elements[0]
+    row, channel = (int(index) for index in wrong.nonzero()[0])
     return Violation(
         property_name,
         "out",
@@ -100,7 +99,7 @@ def difference(
         wanted=number(wanted[row, channel]) + note,
         let=explain.let(batch, row),
         then=explain.then(batch, row),
-        but=explain.cluster(batch, elements, wrong.numel()),
+        but=explain.cluster(batch, wrong),
         case=batch.case,
     )
 

@@ -85,7 +85,7 @@ def rollback(ops: Any, case: Schedule) -> None:
     __tracebackhide__ = True
     server, sequence = _server(ops, case), _sequence(case)
     truth, drafts = sequence.inputs, _sequence(case, seed=1).inputs
-    parts = []
+    parts = [truth[:0]]
     while sequence.cached < case.length:
         at = sequence.cached
         count = min(case.window, case.length - at)

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from properties import catalogue
+from properties.promises import PROMISES
 
 ROOT = Path(__file__).parents[2]
+CONTRACT = ROOT.parent / "shared/contract.md"
+NOT_JUDGED_YET = {"history"}  # groups of the contract that have no property so far
 
 
 def test_the_page_is_current():
@@ -23,3 +26,22 @@ def test_each_property_has_its_test(entry):
     name = entry.name.split(".")[1]
     assert f"def test_{name}(judged" in source
     assert f"judged({entry.group}.{name}," in source
+
+
+def test_every_line_of_the_contract_names_a_test():
+    """Leaves no line without a property of the catalogue but those of groups that do not exist yet."""
+    judged = {name for promise in PROMISES for name in promise.judged_by}
+    assert judged == {entry.name for entry in catalogue.entries()}
+    assert {promise.group for promise in PROMISES if not promise.judged_by} == NOT_JUDGED_YET
+
+
+@pytest.mark.skipif(not CONTRACT.is_file(), reason=f"compares with {CONTRACT}, which is not here")
+def test_the_lines_are_the_contracts():
+    """Carries the contract's list word for word."""
+    group, lines = "", []
+    for line in CONTRACT.read_text().split("## Properties to judge")[1].splitlines():
+        if line.startswith("| ") and not line.startswith("| group"):
+            named, sentence = (cell.strip() for cell in line.strip("|").split("|"))
+            group = named or group
+            lines.append((group, sentence))
+    assert lines == [(promise.group, promise.sentence) for promise in PROMISES]

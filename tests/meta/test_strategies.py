@@ -68,8 +68,8 @@ def test_forwards_reach_every_edge():
         "shared prefix read", "two requests", "no request rows", "no rows", "pad tail",
         "negative slot inside a request", "N differs from W", "gap in D", "offset stream", "one tap", "padded page",
         "window over three blocks", "cached position beyond 65,536", "first request empty", "several heads",
-        "many elements", "wider table", "strided table", "unused table rows", "permuted blocks", "activation",
-        "no residual", "weight view", "full-size channels",
+        "many elements", "eight heads", "wider table", "strided table", "unused table rows", "permuted blocks",
+        "activation", "no residual", "weight view", "full-size channels",
     }  # fmt: skip  # a list of words reads better in rows
     assert names - {"cases"} == wanted
     assert {edge: share for edge, share in reached.items() if share < 0.01} == {}

@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from properties import strategies
 from properties.candidate import load
-from properties.contract import ACTIVATIONS
 from properties.engines import choose
-from properties.invariants import cache, hazards, metadata, sizes, values
-from tests.meta.drawing import first_violation
+from tests.meta.judging_table import table, violation
+from tests.meta.upstream_faults import UPSTREAM, UPSTREAM_FAULTS, changed
 
-UPSTREAM = Path(__file__).parents[3] / "shared/upstream/inkling_sconv.py"
 pytestmark = pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
 
-NUMBERS = strategies.forwards("bf16", activations=ACTIVATIONS)
-PROPERTIES: dict[Any, Any] = {
-    values.dense_exact: strategies.forwards("bf16"),
-    values.one_hot_taps: strategies.forwards("bf16", ("codes",), residuals=(False,)),
-    cache.stores_inputs: NUMBERS,
-    cache.write_frame: NUMBERS,
-    cache.read_frame: NUMBERS,
-    cache.table_frame: NUMBERS,
-    sizes.far_blocks: strategies.far_forwards("bf16"),
-    metadata.searchsorted: strategies.metadata(),
-    hazards.fused_sconv: NUMBERS,
-    hazards.sconv_seq_metadata: strategies.metadata(),
+DTYPE = "bf16"
+# Faults that no comparison of values sees, by the property that they show, and groups that hold beside it.
+HAZARDS_ALONE = {
+    "hazards.fused_sconv": ("a lost mask",),
+    "hazards.sconv_seq_metadata": ("metadata of dead lanes read beyond the array",),
 }
-
-# name: (what the line is, what it becomes, groups of which at least one must be violated)
-FAULTS = {
-    "tap order reversed": ("iw * stride_w_w", "(W - 1 - iw) * stride_w_w", {"values"}),
-    "block_size replaced by W": ("        block_size,\n        W=W,", "        W,\n        W=W,", {"values", "cache"}),
-    "PAD rows stored to slot 0": (
-        "tl.store(dst, xv, mask=tc_mask & valid[:, None])", "tl.store(dst, xv, mask=tc_mask)", {"cache", "hazards"},
-    ),
-    "query_start compared off by one": ("(row >= qstart)", "(row > qstart)", {"values"}),
-    "a lost mask": (
-        "pos = tl.load(pos_ptr + toff, mask=t_mask, other=0)", "pos = tl.load(pos_ptr + toff)", {"hazards"},
-    ),
-    "a lost mask in the metadata": (
-        "tl.where(actual, lo, 0), mask=padded)", "tl.where(actual, lo, 0))", {"metadata", "hazards"},
-    ),
-    "the residual dropped": ("        acc += xv.to(tl.float32)", "        acc += 0.0", {"values"}),
-    "the stream offset ignored on read": (
-        "+ cd[None, :] * stride_c_d\n        )\n        cv", "+ (coff % WS)[None, :]\n        )\n        cv",
-        {"values", "cache"},
-    ),
-    "32-bit block offsets": ("other=0\n        ).to(tl.int64)", "other=0\n        )", {"sizes", "hazards"}),
-    "one binary-search step fewer": ("(num_reqs - 1).bit_length()", "(num_reqs - 1).bit_length() - 1", {"metadata"}),
-    "taps re-read from the cache": ("row < qstart)", "row < toff)", {"hazards"}),
-    "tiles that overlap by one row": ("toff = pid_t * BT +", "toff = pid_t * (BT - 1) +", {"hazards"}),
-}  # fmt: skip  # one fault a line reads as the table it is
+OTHERS = 6  # cases of each other property
 
 
 @pytest.fixture(autouse=True)
@@ -63,20 +26,26 @@ def own_counts(monkeypatch):
     monkeypatch.setattr("properties.tally.COUNTS", {})
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", UPSTREAM_FAULTS)
 def test_one_changed_line_is_violated(name, tmp_path):
     """Changes exactly one place, and finds a violation in the group that should see it."""
-    old, new, groups = FAULTS[name]
-    source = UPSTREAM.read_text()
-    assert source.count(old) == 1
-    path = tmp_path / "changed.py"
-    path.write_text(source.replace(old, new))
-    ops = choose("ttir").bind(load(str(path)))
+    groups = UPSTREAM_FAULTS[name][2]
+    ops = choose("ttir").bind(load(str(changed(name, tmp_path))))
     seen = set()
-    for invariant in sorted(PROPERTIES, key=lambda one: one.entry.group not in groups):
-        violation = first_violation(ops, invariant, PROPERTIES[invariant], examples=100)
-        if violation is not None:
-            seen.add(violation.property_name.split(".")[0])
+    for property_name, judged in sorted(table(DTYPE).items(), key=lambda one: one[1].group not in groups):
+        if violation(ops, property_name, DTYPE, count=100):
+            seen.add(judged.group)
         if seen & groups:
             return
     pytest.fail(f"violated: {sorted(seen) or 'nothing'}, but should be one of {sorted(groups)}")
+
+
+@pytest.mark.parametrize(("property_name", "name"), [(p, name) for p, names in HAZARDS_ALONE.items() for name in names])
+def test_hazards_alone(property_name, name, tmp_path):
+    """Violates the property of the hazards group, and none of the groups that judge values and memory."""
+    ops = choose("ttir").bind(load(str(changed(name, tmp_path))))
+    found = violation(ops, property_name, DTYPE, count=60)
+    assert found is not None
+    assert found.property_name == property_name
+    others = [other for other, judged in table(DTYPE).items() if judged.group in ("values", "cache", "metadata")]
+    assert [other for other in others if violation(ops, other, DTYPE, OTHERS)] == []

@@ -12,7 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from tests.meta.candidates import faults_fused as fused
+from tests.meta.candidates import faults_hidden as hidden
 from tests.meta.candidates import faults_metadata as metadata
+from tests.meta.candidates import faults_state as state
 from tests.meta.candidates.plain import Plain
 
 
@@ -25,6 +27,7 @@ class Fault:
     group: str
     change: Callable[[], Plain]
     summary: str
+    dtype: str = "bf16"  # that of the models; its rounding shows faults that fp32 hides, and hides the order of sums
 
 
 FAULTS = {
@@ -80,6 +83,48 @@ FAULTS = {
               "x is left changed"),
         Fault("returns_x", None, "cache", fused.ReturnsX,
               "the result is written over x and x returned"),
+        Fault("neighbours_turn_sums", None, "batch", hidden.TurnedByNeighbours,
+              "a batch of several requests is summed newest first", "fp32"),
+        Fault("block_names_turn_sums", None, "batch", hidden.TurnedByBlockNames,
+              "requests whose blocks descend are summed newest first", "fp32"),
+        Fault("block_size_turns_sums", 20, "batch", hidden.TurnedByBlockSize,
+              "blocks of 32 tokens are summed newest first", "fp32"),
+        Fault("table_stride_turns_sums", 17, "batch", hidden.TurnedByTableStride,
+              "with table rows apart, taps are summed newest first", "fp32"),
+        Fault("sharing_turns_sums", None, "batch", hidden.TurnedBySharing,
+              "requests that share a block are summed newest first", "fp32"),
+        Fault("heads_turn_sums", 20, "batch", hidden.TurnedByHeads,
+              "several heads are summed newest first", "fp32"),
+        Fault("pads_turn_sums", 5, "batch", hidden.TurnedByPads,
+              "beside a row without a slot, taps are summed newest first", "fp32"),
+        Fault("weight_strides_turn_sums", 17, "layout", hidden.TurnedByWeightStrides,
+              "with a weight that is a view, taps are summed newest first", "fp32"),
+        Fault("copied_cache", 17, "layout", hidden.CopiedCache,
+              "a cache of other strides is copied and the copy stored to"),
+        Fault("contiguous_x", 17, "layout", hidden.ContiguousX,
+              "the row stride of x is taken to be its width"),
+        Fault("far_pages_wrap", 10, "sizes", hidden.FarPagesWrap,
+              "block offsets wrap at 2^31 elements"),
+        Fault("offset_remembered", None, "streams", hidden.OffsetRemembered,
+              "off_s is remembered by the shape of the call"),
+        Fault("first_request_stored", None, "cache", hidden.FirstRequestStored,
+              "rows of later requests are not stored"),
+        Fault("page_padding_cleared", 17, "cache", hidden.PagePaddingCleared,
+              "the element behind a page is cleared"),
+        Fault("gap_times_zero", 9, "cache", hidden.GapTimesZero,
+              "0 times the last lane of a block row is added"),
+        Fault("every_entry_checked", 8, "cache", hidden.EveryEntryChecked,
+              "a table entry beyond the cache is refused, needed or not"),
+        Fault("channels_times_zero", None, "values", hidden.ChannelsTimesZero,
+              "0 times the sum of the row is added"),
+        Fault("drafts_kept", 4, "schedule", state.DraftsKept,
+              "the window is the end of the last forward, drafts included"),
+        Fault("short_chunk_loses_window", 2, "schedule", state.ShortChunkLosesWindow,
+              "after a chunk shorter than the window, older taps read 0"),
+        Fault("skips_what_is_stored", None, "schedule", state.SkipsWhatIsStored,
+              "a row whose slot holds its input already is not convolved"),
+        Fault("table_remembered", 8, "schedule", state.TableRemembered,
+              "a request's first blocks are remembered when it is given others"),
         Fault("search_one_step_short", 16, "metadata", metadata.ShortSearch,
               "the bisection stops one step early"),
         Fault("empty_requests_own", 16, "metadata", metadata.EmptyRequestsOwn,

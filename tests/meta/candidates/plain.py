@@ -144,8 +144,8 @@ class Plain:
     # Results.
 
     def activate(self, total: torch.Tensor, activation: str | None) -> torch.Tensor:
-        """Applies the activation in fp32."""
-        return total if activation is None else total * torch.sigmoid(total)
+        """Applies the activation; torch's sigmoid in fp32 gives an element other bits at the end of a vector."""
+        return total if activation is None else total * torch.sigmoid(total.double()).float()
 
     def add_residual(self, step: Step, activated: torch.Tensor) -> torch.Tensor:
         """Adds the rows' own inputs in fp32."""
