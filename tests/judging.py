@@ -6,12 +6,13 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import SearchStrategy, sampled_from
 
 from properties import tally
 from properties.engines.base import Ops
@@ -29,7 +30,8 @@ def judge(
 ) -> None:
     """Calls `invariant(ops, case)` for every pinned case and for as many drawn ones as the profile says.
 
-    A test that is not one of three dtypes draws three times as many.
+    A test that is not one of three dtypes draws three times as many. Autotuned kernels run in a configuration that is
+    drawn as well; pinned cases are judged in all of them.
     """
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
@@ -38,16 +40,17 @@ def judge(
 
     patience = Patience()
 
-    def every_case(case: Any) -> None:
+    def every_case(case: Any, choice: int) -> None:
         __tracebackhide__ = True
-        patience.run(invariant, ops, case)
+        patience.run(invariant, ops.configured(choice), case)
 
     # Hypothesis files failures under the function's name and source: one name per property and dtype.
     every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
     count = settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES))
-    test = settings(max_examples=count)(given(cases)(every_case))
-    for case in pinned:
-        test = example(case)(test)
+    choices = range(ops.configurations)
+    test = settings(max_examples=count)(given(cases, sampled_from(choices))(every_case))
+    for case, choice in product(pinned, choices):
+        test = example(case, choice)(test)
     words = ""
     try:
         test()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from properties import tally
+from properties import configurations, tally
 from properties.candidate import Candidate
+from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
+from properties.ttir import frontend
 from properties.verdict import Violation
 
 
@@ -67,6 +70,7 @@ class Ops:
         self.candidate, self.engine = candidate, engine
         self.name, self.device = candidate.name, engine.device
         self._property, self._case = "engine", None
+        self.tuned = Watch()
         self.earlier: torch.Tensor | None = None  # the last result, which the next one must not share memory with
 
     def offers(self, operator: str) -> bool:
@@ -75,13 +79,31 @@ class Ops:
 
     @contextmanager
     def judging(self, name: str, case: Any) -> Iterator[None]:
-        """Names the property and case that violations seen during calls belong to."""
+        """Names the property and case that violations seen during calls belong to, and their configurations."""
         before = self._property, self._case
         self._property, self._case = name, case
+        self.tuned.ran.clear()
         try:
             yield
+        except Violation as violation:
+            violation.configuration = violation.configuration or self.tuned.words
+            raise
         finally:
             self._property, self._case = before
+
+    @property
+    def configurations(self) -> int:
+        """How many configurations there are to judge: those of the autotuned kernel with most of them, at least 1."""
+        return max([self._configurations, *map(len, configurations.LAUNCHES.values())])
+
+    @cached_property
+    def _configurations(self) -> int:
+        return frontend.most_configurations()
+
+    def configured(self, choice: int) -> Ops:
+        """These operators, from now on with autotuned kernels in that configuration."""
+        self.tuned.choice = choice
+        return self
 
     def fused_sconv(self, *arguments: Any, **named: Any) -> Any:
         """The candidate's `fused_sconv`, run by the engine."""
@@ -93,7 +115,7 @@ class Ops:
 
     def refusal(self, operator: str, *arguments: Any, **named: Any) -> Exception | None:
         """What an operator raises when called so, or None if it accepts."""
-        with self.engine.running([]):
+        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen):
             try:
                 self.candidate.operators[operator](*arguments, **named)
             except Exception as error:
@@ -105,7 +127,8 @@ class Ops:
         function: Callable[..., Any] = self.candidate.operators[operator]
         given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
         inputs = [one for name, one in given.items() if isinstance(one, torch.Tensor) and name not in WRITTEN]
-        with self.engine.running(inputs) as context:
+        # The engine's surroundings come first: a machine has a choice of its own.
+        with self.engine.running(inputs) as context, frontend.choosing(self.tuned.choice, self.tuned.seen):
             try:
                 result = function(*arguments, **named)
             except KeyboardInterrupt:
@@ -114,7 +137,7 @@ class Ops:
                 raise self._raised(operator, error) from error
         hazard = self.engine.observed(operator, context, result)
         if hazard is not None:
-            hazard.case = self._case
+            hazard.case, hazard.configuration = self._case, self.tuned.words
             if self._property == hazard.property_name:
                 raise hazard
             # Another property is being judged and says nothing of hazards: the tally keeps what was seen.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
@@ -44,6 +45,7 @@ class Machine:
 
     `checks` looks for hazards; `fma` contracts products and sums as the GPU's compiler does; a loop of
     more than `loop_limit` rounds is stopped and reported; tensors in `read_only` must not be stored to.
+    Autotuned kernels run in configuration number `configuration` of those that their prune hooks leave.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Machine:
         fma: bool = True,
         loop_limit: int = 1_000_000,
         read_only: Sequence[Any] = (),
+        configuration: int = 0,
     ) -> None:
         self.checks = checks
         self.fma = fma
@@ -62,7 +65,8 @@ class Machine:
         self.launches: list[Launch] = []
         self.fresh = Fresh()
         self._keys: set[tuple] = set()
-        self._interceptions: list[frontend.Interception] = []
+        self.configuration = configuration
+        self._interceptions: list[ExitStack] = []
 
     @property
     def specialisations(self) -> int:
@@ -71,7 +75,10 @@ class Machine:
 
     def __enter__(self) -> Machine:
         frontend.refuse_interpreter()
-        self._interceptions.append(frontend.Interception(self._launch))
+        taken_over = ExitStack()
+        taken_over.callback(frontend.Interception(self._launch).restore)
+        taken_over.enter_context(frontend.choosing(self.configuration))
+        self._interceptions.append(taken_over)
         if self.checks:
             self.fresh.enter()
         return self
@@ -81,7 +88,7 @@ class Machine:
     ) -> None:
         if self.checks:
             self.fresh.exit()
-        self._interceptions.pop().restore()
+        self._interceptions.pop().close()
 
     def clear(self) -> None:
         """Forgets hazards and launches; a launch holds on to its tensors."""
