@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+FAR = 2**30  # elements apart from which memory is sparse: three of anything that far apart pass 2^31
 CONTENTS = ("exact", "codes", "normal", "wide", "cancel")
 
 
@@ -55,7 +56,9 @@ class Layout(Case):
     table_gap: int = 0  # elements between the table's rows
     page_pad: int = 0  # elements after each page
     spare_blocks: int = 1  # physical blocks that nobody owns
-    weight: str = "plain"  # "plain", "transposed" (taps outermost) or "sliced" (every other row of a larger tensor)
+    weight: str = "plain"  # "plain", "transposed" (taps outermost), "sliced" (every other row of a larger one) or "far"
+    x_gap: int = 0  # elements between the rows of x
+    head_stride: int = 0  # 0: heads lie inside a page; else they lie that far apart, gigantic, outside of the pages
 
 
 @dataclass(frozen=True, repr=False)
@@ -244,7 +247,13 @@ def _batch_edges(case: Forward) -> set[str]:
         "first request empty": case.rows > 0 and case.requests[0].length == 0,
         "no request rows": case.rows == 0,
         "no rows": case.T == 0,
-        "far page": layout.page_pad >= 2**30,
+        "far page": layout.page_pad >= FAR,
+        "far row": layout.x_gap >= FAR and any(row not in case.holes for row in range(2, case.rows)),
+        "far table row": layout.table_gap >= FAR
+        and geometry.W > 1
+        and any(request.start and request.length for request in case.requests[2:]),
+        "far head": layout.head_stride >= FAR and geometry.H > 2,
+        "far tap": layout.weight == "far" and geometry.W > 3,
         "pad tail": case.pads > 0,
         "negative slot inside a request": any(row < case.rows for row in case.holes),
         "N differs from W": geometry.N != geometry.W,

@@ -28,9 +28,6 @@ class Guarded:
         return (contents.bits(self.memory) != contents.bits(self.before)).nonzero().flatten()
 
 
-FAR_PAGE = 2**30  # elements of page padding from which the cache is sparse: only its pages are filled and compared
-
-
 def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
     if device.type != "cpu":
@@ -55,6 +52,14 @@ def owned(name: str, values: torch.Tensor, strides: tuple[int, ...]) -> Guarded:
     view = memory.as_strided(shape, strides, RED_ZONE)
     view.copy_(values)
     return Guarded(name, view, memory, memory.clone())
+
+
+def far(name: str, values: torch.Tensor, strides: tuple[int, ...], device: torch.device) -> Guarded:
+    """Lays `values` out with gigantic `strides` in sparse memory; only the elements themselves are compared."""
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True))
+    view = sparse(extent, values.dtype, device).as_strided(tuple(values.shape), strides)
+    view.copy_(values)
+    return Guarded(name, view, view, view.clone())
 
 
 def moved(one: Guarded, device: torch.device) -> Guarded:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 from hypothesis import strategies as st
 
-from properties.cases import Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
+from properties.cases import FAR, Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
 
 # A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
 # docs/geometries.md scaled down by 16, then the models themselves (one tensor-parallel shard, then whole).
@@ -181,16 +182,33 @@ def schedules(draw: st.DrawFn, dtype: str = "bf16", activations: tuple[str | Non
     )
 
 
+# What lies 2^30 elements apart; odd and even distances, and multiples of 16.
+_FAR_LAYOUTS: dict[str, Callable[[int], Layout]] = {
+    "blocks": lambda more: Layout(page_pad=FAR + more, spare_blocks=3),
+    "rows": lambda more: Layout(x_gap=FAR + more),
+    "table": lambda more: Layout(table_gap=FAR + more),
+    "heads": lambda more: Layout(head_stride=FAR + more),
+    "taps": lambda more: Layout(weight="far"),
+}
+# Geometries in which three of them exist, without three of a kind costing more than a few compilations.
+_FAR_POOLS = {
+    "heads": tuple(geometry for geometry in GEOMETRIES if geometry.H > 2 and geometry.C <= 64),
+    "taps": tuple(geometry for geometry in GEOMETRIES if geometry.W > 3 and geometry.C <= 16),
+}
+
+
 @st.composite
-def far_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
-    """A forward of a few small requests whose blocks lie beyond 2^31 elements, for their pages are far apart."""
-    geometry = draw(geometries(dtype, largest=64))
-    drawn, _ = draw(requests(geometry, most=2))
+def far_forwards(draw: st.DrawFn, dtype: str = "bf16", what: str = "blocks") -> Forward:
+    """A forward of a few small requests in which blocks, rows of x or of the table, heads or taps pass 2^31 elements."""
+    pool = _FAR_POOLS.get(what)
+    small = geometries(dtype, largest=64) if pool is None else st.sampled_from([with_dtype(g, dtype) for g in pool])
+    geometry = draw(small)
+    drawn, _ = draw(requests(geometry, most=3 if what == "table" else 2))
     short = tuple(replace(request, length=min(request.length, 2)) for request in drawn)
     return Forward(
         geometry=geometry,
         requests=short,
-        layout=Layout(page_pad=2**30 + draw(st.sampled_from([0, 1, 16])), spare_blocks=3),
+        layout=_FAR_LAYOUTS[what](draw(st.sampled_from([0, 1, 16]))),
         use_residual=draw(st.booleans()),
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),

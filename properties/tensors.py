@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from properties import contents
-from properties.cases import Forward, Metadata
+from properties.cases import FAR, Forward, Metadata
 from properties.contract import DTYPES
-from properties.memory import FAR_PAGE, RED_ZONE, Guarded, contiguous, guard, moved, owned, sparse
+from properties.memory import RED_ZONE, Guarded, contiguous, far, guard, moved, owned
 from properties.paging import Placement, place
 
 
@@ -58,12 +58,14 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
         "block_table": _table(case, placement, garbage),
     }
     guarded = {}
-    for name, values in tensors.items():
-        guarded[name] = owned(name, values, _strides(case, name, tuple(values.shape)))
     target = torch.device(device)
-    guarded = {name: moved(one, target) for name, one in guarded.items()}
+    for name, values in tensors.items():
+        strides = _strides(case, name, tuple(values.shape))
+        is_far = values.numel() > 0 and max(strides) >= FAR
+        guarded[name] = far(name, values, strides, target) if is_far else moved(owned(name, values, strides), target)
     near = _cache(case, placement, inputs, outside)
-    guarded["cache"] = _spread(near, case, target) if case.layout.page_pad >= FAR_PAGE else moved(near, target)
+    is_far = max(case.layout.page_pad, case.layout.head_stride) >= FAR
+    guarded["cache"] = _spread(near, case, target) if is_far else moved(near, target)
     batch = Batch(case, placement, guarded, inputs, target)
     batch.arguments = {
         **{name: one.view for name, one in guarded.items()},
@@ -77,21 +79,21 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
 
 
 def _spread(near: Guarded, case: Forward, device: torch.device) -> Guarded:
-    """The cache with its pages as far apart as the case says, in sparse memory."""
-    tight = near.view.stride()
-    page = tight[0] + case.layout.page_pad
-    memory = sparse(len(near.view) * page, near.view.dtype, device)
-    view = memory.as_strided(near.view.shape, (page, *tight[1:]))
-    view.copy_(near.view)
-    return Guarded(near.name, view, view, view.clone())
+    """The cache with its pages or heads as far apart as the case says, in sparse memory."""
+    page, head, token, _ = near.view.stride()
+    if case.layout.page_pad >= FAR:
+        page += case.layout.page_pad
+    return far(near.name, near.view, (page, case.layout.head_stride or head, token, 1), device)
 
 
 def _strides(case: Forward, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if name == "weight":
         C, W = shape
-        return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1)}[case.layout.weight]
+        return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1), "far": (1, FAR)}[case.layout.weight]
     if name == "block_table":
         return (shape[1] + case.layout.table_gap, 1)
+    if name == "x" and case.layout.x_gap:
+        return (shape[1] + case.layout.x_gap, 1)
     return contiguous(shape)
 
 
@@ -178,7 +180,7 @@ def _cache(case: Forward, placement: Placement, inputs: list[torch.Tensor], outs
     geometry = case.geometry
     H, N, D, ws, off_s = geometry.H, geometry.N, geometry.D, geometry.ws, geometry.off_s
     shape = (placement.num_blocks, H, N, D)
-    page = H * N * D + (case.layout.page_pad if case.layout.page_pad < FAR_PAGE else 0)
+    page = H * N * D + (case.layout.page_pad if case.layout.page_pad < FAR else 0)
     extent = placement.num_blocks * page
     memory = guard("cache", extent, DTYPES[geometry.dtype], torch.device("cpu"))
     if outside == "nan":

@@ -35,6 +35,11 @@ def forward(ops: Any, batch: Batch, property_name: str) -> torch.Tensor:
     return out.detach().cpu().clone()
 
 
+def refuses_rows_apart(ops: Any, batch: Batch) -> bool:
+    """Whether the candidate says, before anything ran, that it takes no such view of `x`, as the contract lets it."""
+    return bool(batch.case.T) and isinstance(ops.refusal("fused_sconv", **batch.arguments), (AssertionError, ValueError))
+
+
 def _memory(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
