@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -98,7 +99,7 @@ class Ops:
 
     @cached_property
     def _configurations(self) -> int:
-        return frontend.most_configurations()
+        return max([1, *map(len, frontend.configurations())])
 
     def configured(self, choice: int) -> Ops:
         """These operators, from now on with autotuned kernels in that configuration."""
@@ -121,6 +122,19 @@ class Ops:
             except Exception as error:
                 return error
         return None
+
+    def constants(self, operator: str, **named: Any) -> set[int]:
+        """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
+
+        Constexpr arguments are seen where Triton's own launch is, so not on the interpreter.
+        """
+        function = self.candidate.operators[operator]
+        known = [*vars(inspect.getmodule(function) or object).values()]
+        known += [value for every in frontend.configurations() for one in every for value in one.values()]
+        surroundings = self.engine.running([]), frontend.choosing(0)
+        with surroundings[0], surroundings[1], frontend.noting_constants() as noted, suppress(Exception):
+            function(**named)  # what goes wrong here is judged elsewhere
+        return noted | {value for value in known if type(value) is int}
 
     def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         __tracebackhide__ = True

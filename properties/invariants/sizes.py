@@ -8,11 +8,14 @@ from typing import Any
 import torch
 
 from properties import explain
-from properties.cases import Forward, Layout, edges
+from properties.cases import Forward, Layout, Metadata, edges, metadata_edges
 from properties.contents import bits
-from properties.invariants.run import compare_bits, forward, number, refuses_rows_apart
+from properties.invariants.cache import element
+from properties.invariants.metadata import compare
+from properties.invariants.run import compare_bits, exact, forward, number, refuses_rows_apart
 from properties.tally import invariant
-from properties.tensors import build
+from properties.tensors import build, expected_cache
+from properties.tiles import POWERS
 from properties.verdict import Violation
 
 
@@ -75,3 +78,96 @@ def far_rows(ops: Any, case: Forward) -> None:
     if refuses_rows_apart(ops, build(case, device=ops.device)):
         return
     _as_near(ops, "sizes.far_rows", case)
+
+
+def _beside(size: int) -> bool:
+    """Whether a size is one less or one more than a tile of eight or more could be."""
+    return size > 6 and any(abs(size - power) == 1 for power in POWERS)
+
+
+def tile_edges_reached(case: Forward) -> frozenset[str]:
+    """The edges of a forward, and those that rows and channels lie beside."""
+    more = {"rows beside a power of two"} if _beside(case.T) else set()
+    more |= {"many rows beside a power of two"} if _beside(case.T) and case.T > 126 else set()
+    more |= {"channels beside a power of two"} if _beside(case.geometry.ws) else set()
+    more |= {"rows beyond 65,535 tiles of 8"} if case.T > 8 * 65_535 else set()
+    return edges(case) | more
+
+
+def metadata_edges_reached(case: Metadata) -> frozenset[str]:
+    """The edges of a metadata call, and those that rows, padded rows and requests lie beside."""
+    lengths = case.all_lengths
+    rows = sum(lengths)
+    facts = {
+        "rows beside a power of two": _beside(rows),
+        "padded rows beside a power of two": _beside(rows + (case.padding or 0)),
+        "requests beside a power of two": _beside(len(lengths)),
+        "rows beyond 65,535 tiles of 8": rows > 8 * 65_535,
+        "more requests than 16 bits": len(lengths) > 2**16,
+    }
+    return metadata_edges(case) | {name for name, holds in facts.items() if holds}
+
+
+def _as_reference(ops: Any, property_name: str, case: Forward) -> None:
+    """Output and whole cache are what the dense reference says, bit for bit."""
+    __tracebackhide__ = True
+    batch = build(case, device=ops.device)
+    out = forward(ops, batch, property_name)
+    truth, _ = exact(batch)
+    compare_bits(property_name, batch, out, truth.to(out.dtype), signed_zero=False)
+    cache, wanted = batch.guarded["cache"], expected_cache(batch)
+    wrong = (bits(cache.memory) != bits(wanted)).nonzero().flatten()
+    if len(wrong):
+        where = int(wrong[0])
+        raise Violation(
+            property_name,
+            "cache",
+            where=element(cache, where),
+            got=number(cache.memory[where]),
+            wanted=number(wanted[where]),
+            let=f"{explain.plural(case.T, 'row')} of {explain.plural(case.geometry.C, 'channel')}",
+            but=f"{explain.plural(len(wrong), 'element')} of the cache's memory differ",
+            case=case,
+        )
+
+
+ROWS_AND_CHANNELS = {"many rows beside a power of two", "channels beside a power of two"}
+
+
+@invariant("sizes", needs={"cached tap", "two requests"} | ROWS_AND_CHANNELS, edges=tile_edges_reached)
+def tile_edges(ops: Any, case: Forward) -> None:
+    """Rows and channels one off the candidate's tiles (constexprs, constants, configurations) equal the reference.
+
+    Bit for bit, the whole cache included. Where no tile is found, channels lie around powers of two up to 512.
+    """
+    __tracebackhide__ = True
+    _as_reference(ops, "sizes.tile_edges", case)
+
+
+METADATA = {f"{what} beside a power of two" for what in ("rows", "padded rows", "requests")}
+
+
+@invariant("sizes", operator="sconv_seq_metadata", needs=METADATA, edges=metadata_edges_reached)
+def metadata_tile_edges(ops: Any, case: Metadata) -> None:
+    """Rows, padded rows and requests within one of tiles and powers of two give the searchsorted construction."""
+    __tracebackhide__ = True
+    compare(ops, case, "sizes.metadata_tile_edges")
+
+
+@invariant("sizes", needs={"rows beyond 65,535 tiles of 8", "cached tap"}, edges=tile_edges_reached)
+def many_rows(ops: Any, case: Forward) -> None:
+    """More rows than 65,535 tiles of 8, once a run, give outputs and cache of the reference, bit for bit."""
+    __tracebackhide__ = True
+    _as_reference(ops, "sizes.many_rows", case)
+
+
+@invariant(
+    "sizes",
+    operator="sconv_seq_metadata",
+    needs={"rows beyond 65,535 tiles of 8", "more requests than 16 bits"},
+    edges=metadata_edges_reached,
+)
+def metadata_many_rows(ops: Any, case: Metadata) -> None:
+    """More rows than 65,535 tiles of 8, and more requests than 16 bits count, give the searchsorted construction."""
+    __tracebackhide__ = True
+    compare(ops, case, "sizes.metadata_many_rows")

@@ -184,10 +184,28 @@ def configuration(config: Any) -> str:
     return ", ".join(words) or "defaults"
 
 
-def most_configurations() -> int:
-    """Returns how many configurations the autotuned kernel with most of them has, at least 1."""
+def configurations() -> list[list[dict[str, Any]]]:
+    """Returns the meta-parameters of every configuration of every autotuned kernel in this process."""
     tuners = [one for one in gc.get_objects() if issubclass(type(one), Autotuner)]
-    return max([1, *(len(tuner.configs) for tuner in tuners)])
+    return [[config.all_kwargs() for config in tuner.configs] for tuner in tuners]
+
+
+@contextmanager
+def noting_constants() -> Iterator[set[int]]:
+    """Notes the whole-number constexpr arguments of every launch; inside a machine, enter it after the machine."""
+    saved, noted = JITFunction.run, set[int]()
+
+    def run(function: JITFunction, *args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(function.arg_names, args, strict=False)), **kwargs}
+        values = [given.get(one.name, one.default) for one in function.params if one.is_constexpr]
+        noted.update(value for value in values if type(value) is int)
+        return saved(function, *args, **kwargs)
+
+    JITFunction.run = run
+    try:
+        yield noted
+    finally:
+        JITFunction.run = saved
 
 
 _counted: set[str] = set()
