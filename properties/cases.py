@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 FAR = 2**30  # elements apart from which memory is sparse: three of anything that far apart pass 2^31
-CONTENTS = ("exact", "codes", "normal", "wide", "cancel")
+CONTENTS = ("exact", "codes", "normal", "wide", "cancel", "tiny", "huge")
 
 
 class Case:
@@ -57,6 +57,7 @@ class Layout(Case):
     page_pad: int = 0  # elements after each page
     spare_blocks: int = 1  # physical blocks that nobody owns
     weight: str = "plain"  # "plain", "transposed" (taps outermost), "sliced" (every other row of a larger one) or "far"
+    weight_dtype: str = ""  # that of x
     x_gap: int = 0  # elements between the rows of x
     head_stride: int = 0  # 0: heads lie inside a page; else they lie that far apart, gigantic, outside of the pages
 

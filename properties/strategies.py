@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from properties.cases import FAR, Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
+from properties.contract import DTYPES
 from properties.tiles import row_edges, tile_geometries
 
 # A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
@@ -145,6 +146,22 @@ def forwards(
         layout=draw(LAYOUTS),
         contents=draw(st.sampled_from(contents)),
         block_seed=draw(st.integers(0, 999)),
+        seed=draw(st.integers(0, 2**16)),
+    )
+
+
+@st.composite
+def mixed_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
+    """A forward with a weight in another dtype than x; of few geometries, since each mix costs a compilation."""
+    geometry = draw(st.sampled_from([GEOMETRIES[1], GEOMETRIES[2], GEOMETRIES[14]]))
+    drawn, holes = draw(requests(geometry, most=3))
+    others = [other for other in DTYPES if other != dtype]
+    return Forward(
+        geometry=with_dtype(geometry, dtype),
+        requests=drawn,
+        holes=holes,
+        layout=Layout(weight_dtype=draw(st.sampled_from(others))),
+        contents="normal",
         seed=draw(st.integers(0, 2**16)),
     )
 

@@ -50,7 +50,8 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     geometry = case.geometry
     placement = place(case)
     inputs = _request_inputs(case, placement)
-    weight = contents.weights(case.contents, stream(case, "weight"), geometry.C, geometry.W, geometry.dtype)
+    dtype = case.layout.weight_dtype or geometry.dtype
+    weight = contents.weights(case.contents, stream(case, "weight"), geometry.C, geometry.W, dtype)
     tensors = {
         "x": _rows(case, inputs),
         "weight": weight,

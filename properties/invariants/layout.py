@@ -9,7 +9,7 @@ import torch
 
 from properties.cases import Forward, edges
 from properties.contents import bits
-from properties.invariants.run import compare_bits, forward, refuses_rows_apart
+from properties.invariants.run import compare_bits, forward, refuses_view
 from properties.tally import invariant
 from properties.tensors import build
 from properties.verdict import Violation
@@ -55,7 +55,7 @@ def row_stride_of_x(ops: Any, case: Forward) -> None:
     apart = torch.full((case.T, 2 * case.geometry.C + 3), float("nan"), dtype=batch.x.dtype, device=batch.device)
     apart[:, : case.geometry.C] = batch.x
     batch.arguments["x"] = apart[:, : case.geometry.C]
-    if refuses_rows_apart(ops, batch):
+    if refuses_view(ops, batch):
         return
     batch = build(case, device=ops.device)
     batch.arguments["x"] = apart[:, : case.geometry.C]

@@ -12,7 +12,7 @@ from properties.cases import Forward, Layout, Metadata, edges, metadata_edges
 from properties.contents import bits
 from properties.invariants.cache import element
 from properties.invariants.metadata import compare
-from properties.invariants.run import compare_bits, exact, forward, number, refuses_rows_apart
+from properties.invariants.run import compare_bits, exact, forward, number, refuses_view
 from properties.tally import invariant
 from properties.tensors import build, expected_cache
 from properties.tiles import POWERS
@@ -75,7 +75,7 @@ def far_weights(ops: Any, case: Forward) -> None:
 def far_rows(ops: Any, case: Forward) -> None:
     """Rows of `x` beyond 2^31 elements, where the candidate accepts rows apart, give the same, bit for bit."""
     __tracebackhide__ = True
-    if refuses_rows_apart(ops, build(case, device=ops.device)):
+    if refuses_view(ops, build(case, device=ops.device)):
         return
     _as_near(ops, "sizes.far_rows", case)
 

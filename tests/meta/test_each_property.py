@@ -42,6 +42,22 @@ def contiguous_weight(weight: torch.Tensor, **rest: Any) -> dict[str, Any]:
     return {"weight": weight.as_strided(weight.shape, (weight.shape[1], 1))}
 
 
+def rounded_weight(x: torch.Tensor, weight: torch.Tensor, **rest: Any) -> dict[str, Any]:
+    """Rounds the weight to the dtype of x."""
+    return {"weight": weight.to(x.dtype)}
+
+
+def finite_x(x: torch.Tensor, **rest: Any) -> dict[str, Any]:
+    """Takes the largest finite numbers for infinities, in x."""
+    return {"x": torch.where(x.isinf(), torch.finfo(x.dtype).max * x.sign(), x)}
+
+
+def finite_cache(cache: torch.Tensor, **rest: Any) -> dict[str, Any]:
+    """Takes 0 for NaN, in the cache."""
+    cache[cache.isnan()] = 0
+    return {"cache": cache}
+
+
 def copied_cache(cache: torch.Tensor, **rest: Any) -> dict[str, Any]:
     """Works on a contiguous copy where the cache is not contiguous inside a page."""
     return {"cache": cache if cache[0].is_contiguous() else cache.contiguous()}
@@ -97,6 +113,9 @@ CASES: list[tuple[Any, Any, Callable[[], Any]]] = [
     (layout.row_stride_of_x, FORWARDS, lambda: changed(contiguous_x)),
     (streams.any_order, strategies.streams(DTYPE), lambda: faulty("off_s_ignored_on_write")),
     (values.nan_containment, FORWARDS, lambda: faulty("masked_by_product")),
+    (values.nan_containment, FORWARDS, lambda: changed(finite_x)),
+    (values.nan_containment, FORWARDS, lambda: changed(finite_cache)),
+    (values.weight_dtypes, strategies.mixed_forwards(DTYPE), lambda: changed(rounded_weight)),
     (values.unbiased, FORWARDS, lambda: faulty("truncates")),
 ]
 

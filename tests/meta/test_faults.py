@@ -22,10 +22,10 @@ from tests.meta.candidates.faults import FAULTS, Fault, faulty
 DTYPE = "bf16"  # the dtype of the models; its rounding shows faults that fp32 hides
 NUMBERS = strategies.forwards(DTYPE, activations=ACTIVATIONS)
 PROPERTIES: dict[Any, Any] = {
-    values.dense_bound: strategies.forwards(DTYPE, ("normal", "wide", "cancel"), ACTIVATIONS),
+    values.dense_bound: strategies.forwards(DTYPE, ("normal", "wide", "cancel", "tiny", "huge"), ACTIVATIONS),
     values.dense_exact: strategies.forwards(DTYPE),
     values.one_hot_taps: strategies.forwards(DTYPE, ("codes",), residuals=(False,)),
-    cache.stores_inputs: NUMBERS,
+    cache.stores_inputs: strategies.forwards(DTYPE, ("exact", "tiny", "huge"), ACTIVATIONS),
     cache.write_frame: NUMBERS,
     cache.read_frame: NUMBERS,
     cache.table_frame: NUMBERS,

@@ -1,0 +1,56 @@
+"""Numbers at the ends of the formats: what they are, and faults that only they show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from properties import strategies
+from properties.contents import extremes
+from properties.contract import DTYPES
+from properties.invariants import values
+from tests.meta.candidates import plain
+from tests.meta.candidates.faults import faulty
+from tests.meta.drawing import first_violation
+from tests.meta.test_faults import bound
+
+
+@pytest.fixture(autouse=True)
+def own_counts(monkeypatch):
+    """Keeps what faults violate out of the run's own verdicts."""
+    monkeypatch.setattr("properties.tally.COUNTS", {})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_the_kinds_hold(dtype):
+    """Has both zeros, subnormals and normals of both signs, and the largest numbers."""
+    numbers = torch.finfo(DTYPES[dtype])
+    tiny = extremes("tiny", np.random.default_rng(0), (40, 40), dtype)
+    zeros = tiny[tiny == 0].signbit()
+    assert 0 < int(zeros.sum()) < len(zeros)
+    for some in (tiny[(tiny != 0) & (tiny.abs() < numbers.tiny)], tiny[tiny.abs() >= numbers.tiny]):
+        assert int((some < 0).sum()) > 100
+        assert int((some > 0).sum()) > 100
+    assert float(tiny.abs().max()) < 4 * numbers.tiny
+    huge = extremes("huge", np.random.default_rng(0), (40, 40), dtype)
+    assert float(huge.max()) == numbers.max
+    assert float(huge.min()) == -numbers.max
+    assert float(huge.abs().min()) > 0.9 * numbers.max
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("fault", "kind"), [("flushes_subnormals", "tiny"), ("saturates", "huge")])
+def test_a_fault_of_each_end(fault, kind, dtype):
+    """Sees it in every dtype, among numbers of its kind; a correct candidate is not accused."""
+    cases = strategies.forwards(dtype, (kind,))
+    assert first_violation(bound("plain", plain), values.dense_bound, cases, 40) is None
+    assert first_violation(bound(fault, faulty(fault)), values.dense_bound, cases, 40) is not None
+
+
+def test_partial_sums_that_only_fp32_holds():
+    """Sees fp16 sums overflow whose results would not."""
+    cases = strategies.forwards("fp16", ("huge",), residuals=(False,))
+    found = first_violation(bound("faulty", faulty("sums_in_dtype")), values.dense_bound, cases, 40)
+    assert found is not None
+    assert "inf" in found.headline or "NaN" in found.headline
