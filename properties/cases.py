@@ -59,6 +59,7 @@ class Layout(Case):
     weight: str = "plain"  # "plain", "transposed" (taps outermost), "sliced" (every other row of a larger one) or "far"
     weight_dtype: str = ""  # that of x
     x_gap: int = 0  # elements between the rows of x
+    shift: int = 0  # elements between an address that 64 divides and the first element of each tensor
     head_stride: int = 0  # 0: heads lie inside a page; else they lie that far apart, gigantic, outside of the pages
 
 
@@ -110,6 +111,7 @@ class Metadata(Case):
     padding: int | None = 0  # None: num_padded_tokens is left out of the call
     slack: int = 0  # elements of the output buffers beyond the padded rows
     extra: int = 0  # entries of query_start_loc beyond num_reqs + 1, holding garbage
+    shift: int = 0  # as of Layout
     seed: int = 0
 
     @property

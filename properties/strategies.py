@@ -116,12 +116,13 @@ def requests(draw: st.DrawFn, geometry: Geometry, most: int = 8) -> tuple[tuple[
 # Plain and tight first.
 LAYOUTS = st.builds(
     Layout,
-    table_columns=st.sampled_from([0, 1, 3, 16]),
+    table_columns=st.sampled_from([0, 1, 3, 15, 16]),
     table_rows=st.sampled_from([0, 1, 5]),
     table_gap=st.sampled_from([0, 1, 3, 16]),
     page_pad=st.sampled_from([0, 8, 1, 16]),
     spare_blocks=st.integers(1, 3),
     weight=st.sampled_from(["plain", "transposed", "sliced"]),
+    shift=st.sampled_from([0, 0, 0, 1]),
 )
 
 
@@ -287,5 +288,6 @@ def metadata(draw: st.DrawFn) -> Metadata:
         padding=draw(st.sampled_from([0, 1, 7, 256, None])),
         slack=draw(st.sampled_from([0, 1, 300])),
         extra=draw(st.sampled_from([0, 1, 40])),
+        shift=draw(st.sampled_from([0, 0, 0, 1])),
         seed=draw(st.integers(0, 2**16)),
     )

@@ -62,8 +62,10 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     target = torch.device(device)
     for name, values in tensors.items():
         strides = _strides(case, name, tuple(values.shape))
-        is_far = values.numel() > 0 and max(strides) >= FAR
-        guarded[name] = far(name, values, strides, target) if is_far else moved(owned(name, values, strides), target)
+        if values.numel() > 0 and max(strides) >= FAR:
+            guarded[name] = far(name, values, strides, target)
+        else:
+            guarded[name] = moved(owned(name, values, strides, case.layout.shift), target)
     near = _cache(case, placement, inputs, outside)
     is_far = max(case.layout.page_pad, case.layout.head_stride) >= FAR
     guarded["cache"] = _spread(near, case, target) if is_far else moved(near, target)
@@ -184,11 +186,12 @@ def _cache(case: Forward, placement: Placement, inputs: list[torch.Tensor], outs
     page = H * N * D + (case.layout.page_pad if case.layout.page_pad < FAR else 0)
     extent = placement.num_blocks * page
     memory = guard("cache", extent, DTYPES[geometry.dtype], torch.device("cpu"))
+    first = RED_ZONE + case.layout.shift
     if outside == "nan":
-        memory[RED_ZONE : RED_ZONE + extent] = contents.poison(extent, geometry.dtype)
+        memory[first : first + extent] = contents.poison(extent, geometry.dtype)
     else:
-        memory[RED_ZONE : RED_ZONE + extent] = contents.filler(stream(case, "cache"), extent, geometry.dtype)
-    view = memory.as_strided(shape, (page, N * D, D, 1), RED_ZONE)
+        memory[first : first + extent] = contents.filler(stream(case, "cache"), extent, geometry.dtype)
+    view = memory.as_strided(shape, (page, N * D, D, 1), first)
     for index, (request, values) in enumerate(zip(case.requests, inputs, strict=True)):
         context = values.shape[0] - request.length
         for offset in range(context):
@@ -238,6 +241,6 @@ def build_metadata(case: Metadata, device: str = "cpu") -> MetadataBatch:
         ("query_start_out", garbage[1]),
     ):
         values = torch.from_numpy(array)
-        one = owned(name, values, (1,))
+        one = owned(name, values, (1,), case.shift)
         guarded[name] = moved(one, target)
     return MetadataBatch(case, len(lengths), actual, padded, guarded)

@@ -10,6 +10,7 @@ import torch
 from properties.cases import Forward, edges
 from properties.contents import bits
 from properties.invariants.run import compare_bits, forward, refuses_view
+from properties.specialisation import of_forward
 from properties.tally import invariant
 from properties.tensors import build
 from properties.verdict import Violation
@@ -43,6 +44,26 @@ def cache_strides(ops: Any, case: Forward) -> None:
         index = dict(zip(("block", "head", "offset", "d"), (int(i) for i in wrong.nonzero()[0]), strict=True))
         words = "differs from what a contiguous cache holds afterwards"
         raise Violation("layout.cache_strides", "cache", where=index, got=words, case=case)
+
+
+def _shifted(case: Forward) -> frozenset[str]:
+    """The edges of a forward, and whether its tensors begin off 16 bytes."""
+    return edges(case) | ({"not aligned"} & of_forward(case))
+
+
+@invariant("layout", needs=BOTH | {"not aligned"}, edges=_shifted)
+def alignment(ops: Any, case: Forward) -> None:
+    """Tensors that begin at no multiple of 16 bytes give the output and cache that aligned ones give, bit for bit."""
+    __tracebackhide__ = True
+    aligned = build(replace(case, layout=replace(case.layout, shift=0)), device=ops.device)
+    wanted = forward(ops, aligned, "layout.alignment")
+    batch = build(case, device=ops.device)
+    compare_bits("layout.alignment", batch, forward(ops, batch, "layout.alignment"), wanted)
+    wrong = bits(batch.cache) != bits(aligned.cache)
+    if wrong.any():
+        index = dict(zip(("block", "head", "offset", "d"), (int(i) for i in wrong.nonzero()[0]), strict=True))
+        words = "differs from what an aligned cache holds afterwards"
+        raise Violation("layout.alignment", "cache", where=index, got=words, case=case)
 
 
 @invariant("layout", needs=BOTH, edges=edges)

@@ -42,6 +42,11 @@ def contiguous_weight(weight: torch.Tensor, **rest: Any) -> dict[str, Any]:
     return {"weight": weight.as_strided(weight.shape, (weight.shape[1], 1))}
 
 
+def aligned_x(x: torch.Tensor, **rest: Any) -> dict[str, Any]:
+    """Takes x to begin at a multiple of 16 bytes, as a vector load does."""
+    return {"x": x.as_strided(x.shape, x.stride(), x.storage_offset() // 8 * 8)}
+
+
 def rounded_weight(x: torch.Tensor, weight: torch.Tensor, **rest: Any) -> dict[str, Any]:
     """Rounds the weight to the dtype of x."""
     return {"weight": weight.to(x.dtype)}
@@ -111,6 +116,7 @@ CASES: list[tuple[Any, Any, Callable[[], Any]]] = [
     (layout.weight_strides, FORWARDS, lambda: changed(contiguous_weight)),
     (layout.cache_strides, FORWARDS, lambda: changed(copied_cache)),
     (layout.row_stride_of_x, FORWARDS, lambda: changed(contiguous_x)),
+    (layout.alignment, FORWARDS, lambda: changed(aligned_x)),
     (streams.any_order, strategies.streams(DTYPE), lambda: faulty("off_s_ignored_on_write")),
     (values.nan_containment, FORWARDS, lambda: faulty("masked_by_product")),
     (values.nan_containment, FORWARDS, lambda: changed(finite_x)),
