@@ -219,7 +219,7 @@ _FAR_LAYOUTS: dict[str, Callable[[int], Layout]] = {
 # Geometries in which three of them exist, without three of a kind costing more than a few compilations.
 _FAR_POOLS = {
     "heads": tuple(geometry for geometry in GEOMETRIES if geometry.H > 2 and geometry.C <= 64),
-    "taps": tuple(geometry for geometry in GEOMETRIES if geometry.W > 3 and geometry.C <= 16),
+    "taps": tuple(geometry for geometry in GEOMETRIES if geometry.W > 3 and geometry.C <= 6),
 }
 
 

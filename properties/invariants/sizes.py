@@ -38,7 +38,7 @@ def _as_near(ops: Any, property_name: str, case: Forward) -> None:
             got=number(far.cache[block, head, offset, d]),
             wanted=f"{number(near.cache[block, head, offset, d])}, as with everything close together",
             let=f"the cache has strides {tuple(far.cache.stride())}, so this is its element {at}",
-            but=f"{explain.plural(int((held != cache).sum()), 'cache element')} differ",
+            but=f"elements of the cache that differ: {int((held != cache).sum())}",
             case=case,
         )
 
@@ -126,7 +126,7 @@ def _as_reference(ops: Any, property_name: str, case: Forward) -> None:
             got=number(cache.memory[where]),
             wanted=number(wanted[where]),
             let=f"{explain.plural(case.T, 'row')} of {explain.plural(case.geometry.C, 'channel')}",
-            but=f"{explain.plural(len(wrong), 'element')} of the cache's memory differ",
+            but=f"elements of the cache's memory that differ: {len(wrong)}",
             case=case,
         )
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from properties import strategies
+from properties import cases, strategies
 from properties.candidate import load
 from properties.contract import ACTIVATIONS
 from properties.engines import choose
 from properties.invariants import cache, hazards, metadata, sizes, values
+from properties.replay import replay
+from properties.verdict import Violation
 from tests.meta.drawing import first_violation
 
 UPSTREAM = Path(__file__).parents[3] / "shared/upstream/inkling_sconv.py"
@@ -57,10 +59,31 @@ FAULTS = {
 }  # fmt: skip  # one fault a line reads as the table it is
 
 
+# What the README says of the unchanged file: property, and its smallest case.
+FINDINGS = (
+    (
+        "sizes.far_table",
+        "Forward(geometry=Geometry(W=2), requests=(Request(), Request(), Request(start=1)), "
+        "layout=Layout(table_gap=2**30))",
+    ),
+    ("sizes.far_heads", "Forward(geometry=Geometry(H=3), layout=Layout(head_stride=2**30))"),
+    ("sizes.far_weights", "Forward(geometry=Geometry(W=4), layout=Layout(weight='far'))"),
+)
+
+
 @pytest.fixture(autouse=True)
 def own_counts(monkeypatch):
     """Keeps what faults violate out of the run's own verdicts."""
     monkeypatch.setattr("properties.tally.COUNTS", {})
+
+
+@pytest.mark.parametrize(("name", "case"), FINDINGS, ids=[name for name, _ in FINDINGS])
+def test_findings_in_the_unchanged_file(name, case):
+    """Violates what the README says, by the case that it prints, which sconv holds."""
+    assert f'`{name} "{case}"`' in (Path(__file__).parents[2] / "README.md").read_text()
+    replay("sconv", name, eval(case, vars(cases)), "ttir")
+    with pytest.raises(Violation, match=name):
+        replay(str(UPSTREAM), name, eval(case, vars(cases)), "ttir")
 
 
 @pytest.mark.parametrize("name", FAULTS)
