@@ -250,13 +250,6 @@ def _batch_edges(case: Forward) -> set[str]:
         "first request empty": case.rows > 0 and case.requests[0].length == 0,
         "no request rows": case.rows == 0,
         "no rows": case.T == 0,
-        "far page": layout.page_pad >= FAR,
-        "far row": layout.x_gap >= FAR and any(row not in case.holes for row in range(2, case.rows)),
-        "far table row": layout.table_gap >= FAR
-        and geometry.W > 1
-        and any(request.start and request.length for request in case.requests[2:]),
-        "far head": layout.head_stride >= FAR and geometry.H > 2,
-        "far tap": layout.weight == "far" and geometry.W > 3,
         "pad tail": case.pads > 0,
         "negative slot inside a request": any(row < case.rows for row in case.holes),
         "N differs from W": geometry.N != geometry.W,

@@ -27,6 +27,17 @@ def metadata() -> list[Metadata]:
     ]
 
 
+def extremes(dtype: str) -> list[Forward]:
+    """Zeros, subnormals and the largest numbers, where a case in six of those drawn has them."""
+    geometry = Geometry(H=2, ws=3, N=4, W=4, off_s=3, D=8, dtype=dtype)
+    requests = (Request(start=5, length=9), Request(length=4))
+    return [
+        Forward(geometry, requests, contents=kind, use_residual=use)
+        for kind in ("tiny", "huge")
+        for use in (False, True)
+    ]
+
+
 def many_rows() -> list[Forward]:
     """More rows than 65,535 tiles of 8 in a second or third axis of a grid, on a geometry that makes them cheap."""
     tiny = Geometry(N=64, W=2)

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from properties.cases import FAR, Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
-from properties.contract import DTYPES
+from properties.contract import ACTIVATIONS, DTYPES
 from properties.tiles import row_edges, tile_geometries
 
 # A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
@@ -149,6 +149,12 @@ def forwards(
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),
     )
+
+
+def numbers(dtype: str = "bf16") -> st.SearchStrategy[Forward]:
+    """Forwards of every kind of number whose sums round: two in three with any activation, one at the formats' ends."""
+    usual = forwards(dtype, ("normal", "wide", "cancel"), ACTIVATIONS)
+    return st.one_of(usual, usual, forwards(dtype, ("tiny", "huge")))
 
 
 @st.composite

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from properties import explain
-from properties.cases import Forward, Layout, Metadata, edges, metadata_edges
+from properties.cases import FAR, Forward, Layout, Metadata, edges, metadata_edges
 from properties.contents import bits
 from properties.invariants.cache import element
 from properties.invariants.metadata import compare
@@ -43,35 +43,49 @@ def _as_near(ops: Any, property_name: str, case: Forward) -> None:
         )
 
 
-@invariant("sizes", needs={"far page", "cached tap", "stored row", "decode"}, edges=edges)
+def far_edges(case: Forward) -> frozenset[str]:
+    """The edges of a forward, and what lies past 2^31 elements: pages, or a third row, table row, head or tap."""
+    geometry, layout = case.geometry, case.layout
+    later = any(request.start and request.length for request in case.requests[2:])
+    facts = {
+        "far page": layout.page_pad >= FAR,
+        "far row": layout.x_gap >= FAR and any(row not in case.holes for row in range(2, case.rows)),
+        "far table row": layout.table_gap >= FAR and geometry.W > 1 and later,
+        "far head": layout.head_stride >= FAR and geometry.H > 2,
+        "far tap": layout.weight == "far" and geometry.W > 3,
+    }
+    return edges(case) | {name for name, holds in facts.items() if holds}
+
+
+@invariant("sizes", needs={"far page", "cached tap", "stored row", "decode"}, edges=far_edges)
 def far_blocks(ops: Any, case: Forward) -> None:
     """Blocks beyond 2^31 elements give the outputs and the cache that neighbouring blocks give, bit for bit."""
     __tracebackhide__ = True
     _as_near(ops, "sizes.far_blocks", case)
 
 
-@invariant("sizes", needs={"far table row", "cached tap", "stored row"}, edges=edges)
+@invariant("sizes", needs={"far table row", "cached tap", "stored row"}, edges=far_edges)
 def far_table(ops: Any, case: Forward) -> None:
     """Block-table rows beyond 2^31 elements give what neighbouring rows give, bit for bit."""
     __tracebackhide__ = True
     _as_near(ops, "sizes.far_table", case)
 
 
-@invariant("sizes", needs={"far head", "cached tap", "stored row"}, edges=edges)
+@invariant("sizes", needs={"far head", "cached tap", "stored row"}, edges=far_edges)
 def far_heads(ops: Any, case: Forward) -> None:
     """Heads outside of the pages, beyond 2^31 elements, give what heads inside them give, bit for bit."""
     __tracebackhide__ = True
     _as_near(ops, "sizes.far_heads", case)
 
 
-@invariant("sizes", needs={"far tap", "cached tap", "stored row"}, edges=edges)
+@invariant("sizes", needs={"far tap", "cached tap", "stored row"}, edges=far_edges)
 def far_weights(ops: Any, case: Forward) -> None:
     """Taps of the weight beyond 2^31 elements give what a contiguous weight gives, bit for bit."""
     __tracebackhide__ = True
     _as_near(ops, "sizes.far_weights", case)
 
 
-@invariant("sizes", needs={"far row", "cached tap", "tap of this forward"}, edges=edges)
+@invariant("sizes", needs={"far row", "cached tap", "tap of this forward"}, edges=far_edges)
 def far_rows(ops: Any, case: Forward) -> None:
     """Rows of `x` beyond 2^31 elements, where the candidate accepts rows apart, give the same, bit for bit."""
     __tracebackhide__ = True
