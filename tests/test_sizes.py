@@ -6,7 +6,7 @@ import pytest
 
 from properties import pinned, tiles
 from properties.invariants import sizes
-from properties.strategies import far_forwards, only, tile_forwards, tile_metadata
+from properties.size_strategies import far_forwards, only, tile_forwards, tile_metadata
 
 pytestmark = pytest.mark.sizes
 

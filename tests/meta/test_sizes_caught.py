@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from properties import pinned, strategies, tally, tiles
+from properties import pinned, size_strategies, tally, tiles
 from properties.candidate import load
 from properties.engines import choose
 from properties.invariants import sizes
@@ -51,7 +51,7 @@ def changed_sconv(folder: Path, *changes: tuple[str, str]) -> Any:
 )  # fmt: skip  # what 64 bits are for, one a line
 def test_offsets_of_32_bits(what, invariant, change, tmp_path):
     """Finds the one product that wraps."""
-    found = first_violation(changed_sconv(tmp_path, change), invariant, strategies.far_forwards("bf16", what), 40)
+    found = first_violation(changed_sconv(tmp_path, change), invariant, size_strategies.far_forwards("bf16", what), 40)
     assert found is not None
     assert found.property_name == invariant.entry.name
 
@@ -100,7 +100,7 @@ def test_one_size_beside_a_tile(known, is_edge):
 def test_two_sizes_beside_tiles_at_once():
     """Finds a fault that only a full row tile beside a cut channel tile has, in as many cases as a run draws."""
     faulty = last_element_lost(lambda T, C: C % 64 == 1 and T % 8 == 7)
-    cases = strategies.tile_forwards((8, 64))
+    cases = size_strategies.tile_forwards((8, 64))
     assert first_violation(bound("plain", plain), sizes.tile_edges, cases, 60) is None
     assert first_violation(bound("faulty", faulty), sizes.tile_edges, cases, 120) is not None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from properties import cases, strategies
+from properties import cases, size_strategies, strategies
 from properties.candidate import load
 from properties.contract import ACTIVATIONS
 from properties.engines import choose
@@ -27,7 +27,7 @@ PROPERTIES: dict[Any, Any] = {
     cache.write_frame: NUMBERS,
     cache.read_frame: NUMBERS,
     cache.table_frame: NUMBERS,
-    sizes.far_blocks: strategies.far_forwards("bf16"),
+    sizes.far_blocks: size_strategies.far_forwards("bf16"),
     metadata.searchsorted: strategies.metadata(),
     hazards.fused_sconv: NUMBERS,
     hazards.sconv_seq_metadata: strategies.metadata(),
