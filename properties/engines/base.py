@@ -99,7 +99,15 @@ class Ops:
 
     @cached_property
     def _configurations(self) -> int:
-        return max([1, *map(len, frontend.configurations())])
+        return max([1, *map(len, frontend.configurations(self._packages))])
+
+    @cached_property
+    def _packages(self) -> set[str]:
+        """The top-level packages of the operators, and of the functions that their modules import."""
+        modules = [inspect.getmodule(function) for function in self.candidate.operators.values()]
+        known = [one for module in modules for one in vars(module or object).values() if inspect.isfunction(one)]
+        homes = [one.__module__ for one in (*self.candidate.operators.values(), *known)]
+        return {home.partition(".")[0] for home in homes if home}
 
     def configured(self, choice: int) -> Ops:
         """These operators, from now on with autotuned kernels in that configuration."""
@@ -130,7 +138,7 @@ class Ops:
         """
         function = self.candidate.operators[operator]
         known = [*vars(inspect.getmodule(function) or object).values()]
-        known += [value for every in frontend.configurations() for one in every for value in one.values()]
+        known += [value for every in frontend.configurations(self._packages) for one in every for value in one.values()]
         surroundings = self.engine.running([]), frontend.choosing(0)
         with surroundings[0], surroundings[1], frontend.noting_constants() as noted, suppress(Exception):
             function(**named)  # what goes wrong here is judged elsewhere

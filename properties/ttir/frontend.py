@@ -184,10 +184,11 @@ def configuration(config: Any) -> str:
     return ", ".join(words) or "defaults"
 
 
-def configurations() -> list[list[dict[str, Any]]]:
-    """Returns the meta-parameters of every configuration of every autotuned kernel in this process."""
+def configurations(packages: set[str]) -> list[list[dict[str, Any]]]:
+    """Returns the meta-parameters of every configuration of every autotuned kernel defined in these packages."""
     tuners = [one for one in gc.get_objects() if issubclass(type(one), Autotuner)]
-    return [[config.all_kwargs() for config in tuner.configs] for tuner in tuners]
+    own = [tuner for tuner in tuners if tuner.base_fn.__module__.partition(".")[0] in packages]
+    return [[config.all_kwargs() for config in tuner.configs] for tuner in own]
 
 
 @contextmanager

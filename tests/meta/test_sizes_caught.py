@@ -106,11 +106,18 @@ def test_two_sizes_beside_tiles_at_once():
 
 
 def test_tiles_are_found_where_they_are_exposed(tmp_path):
-    """Reads constexpr arguments of launches and module constants; a candidate in plain torch exposes none."""
+    """Reads constexpr arguments of launches and module constants."""
     assert tiles.of_fused_sconv(changed_sconv(tmp_path, ("ROW_TILE = 4", "ROW_TILE = 32"))) == (4, 32, 64, 256)
     hidden = [("ROW_TILE = 4", "ROW_TILES = '4'"), ("BLOCK_T=ROW_TILE", "BLOCK_T=16"), ("ROW_TILE)", "16)")]
     assert 16 in tiles.of_fused_sconv(changed_sconv(tmp_path, *hidden))
-    assert set(tiles.of_fused_sconv(bound("plain", plain))) <= {16, 32}  # those are other tests' autotuned kernels
+
+
+def test_a_candidate_that_exposes_no_tile(monkeypatch):
+    """Finds none in plain torch, and then counts channels around powers of two."""
+    monkeypatch.setattr("properties.ttir.frontend.configurations", lambda packages: [])  # those of other tests
+    assert tiles.of_fused_sconv(bound("plain", plain)) == ()
+    widths = {geometry.ws for geometry in tiles.tile_geometries(())}
+    assert widths >= {power + more for power in tiles.POWERS for more in (-1, 0, 1)}
 
 
 class Narrow(plain.Plain):
