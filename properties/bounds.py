@@ -19,6 +19,15 @@ def half_ulp(magnitude: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.ldexp(torch.ones_like(magnitude), exponent - precision)
 
 
+def may_overflow(exact: torch.Tensor, allowed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Whether a correct kernel may round to infinity, elementwise: from half an ulp above the largest number on.
+
+    allowed: what allowed_error gives, so half an ulp more than what precedes the rounding.
+    """
+    largest = torch.tensor(torch.finfo(dtype).max, dtype=torch.float64)
+    return exact.abs() + allowed >= largest + 2 * half_ulp(largest, dtype)
+
+
 def allowed_error(
     exact: torch.Tensor,
     magnitude: torch.Tensor,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-CONTENTS = ("exact", "codes", "normal", "wide", "cancel")
+FAR = 2**30  # elements apart from which memory is sparse: three of anything that far apart pass 2^31
+CONTENTS = ("exact", "codes", "normal", "wide", "cancel", "tiny", "huge")
 
 
 class Case:
@@ -55,7 +56,11 @@ class Layout(Case):
     table_gap: int = 0  # elements between the table's rows
     page_pad: int = 0  # elements after each page
     spare_blocks: int = 1  # physical blocks that nobody owns
-    weight: str = "plain"  # "plain", "transposed" (taps outermost) or "sliced" (every other row of a larger tensor)
+    weight: str = "plain"  # "plain", "transposed" (taps outermost), "sliced" (every other row of a larger one) or "far"
+    weight_dtype: str = ""  # that of x
+    x_gap: int = 0  # elements between the rows of x
+    shift: int = 0  # elements between an address that 64 divides and the first element of each tensor
+    head_stride: int = 0  # 0: heads lie inside a page; else they lie that far apart, gigantic, outside of the pages
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,6 +111,7 @@ class Metadata(Case):
     padding: int | None = 0  # None: num_padded_tokens is left out of the call
     slack: int = 0  # elements of the output buffers beyond the padded rows
     extra: int = 0  # entries of query_start_loc beyond num_reqs + 1, holding garbage
+    shift: int = 0  # as of Layout
     seed: int = 0
 
     @property
@@ -244,7 +250,6 @@ def _batch_edges(case: Forward) -> set[str]:
         "first request empty": case.rows > 0 and case.requests[0].length == 0,
         "no request rows": case.rows == 0,
         "no rows": case.T == 0,
-        "far page": layout.page_pad >= 2**30,
         "pad tail": case.pads > 0,
         "negative slot inside a request": any(row < case.rows for row in case.holes),
         "N differs from W": geometry.N != geometry.W,

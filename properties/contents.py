@@ -54,23 +54,41 @@ def inputs(kind: str, generator: np.random.Generator, rows: int, C: int, dtype: 
     elif kind == "cancel":
         level = generator.standard_normal((1, C), np.float32) * np.float32(16)
         values = level + generator.standard_normal(shape, np.float32) * np.float32(2**-6)
+    elif kind in ("tiny", "huge"):
+        return extremes(kind, generator, shape, dtype)
     else:
-        raise ValueError(f"contents={kind!r} is not one of exact, normal, wide, cancel")
+        raise ValueError(f"contents={kind!r} is not one of exact, normal, wide, cancel, tiny, huge")
     return torch.from_numpy(np.ascontiguousarray(values, np.float32)).to(DTYPES[dtype])
+
+
+def extremes(kind: str, generator: np.random.Generator, shape: tuple[int, int], dtype: str) -> torch.Tensor:
+    """Numbers of either sign: zeros, subnormals and the smallest normals (`tiny`), or the 16 largest (`huge`)."""
+    integer, smallest, span, _ = _PATTERNS[dtype]
+    if kind == "tiny":
+        pattern = generator.integers(0, 2 * smallest, shape, integer)
+        pattern[generator.random(shape) < 1 / 8] = 0
+    else:
+        pattern = (smallest + span - generator.integers(1, 17, shape)).astype(integer)
+    values = torch.from_numpy(np.ascontiguousarray(pattern)).view(DTYPES[dtype])
+    return torch.where(torch.from_numpy(generator.random(shape) < 1 / 2), values, -values)  # -0 as well
 
 
 def weights(kind: str, generator: np.random.Generator, C: int, W: int, dtype: str) -> torch.Tensor:
     """Weights `[C, W]` that go with a kind of inputs.
 
     `exact`: eighths in [-2, 2], so that W products of the inputs and the residual are exact in fp32
-    (multiples of 1/8 below 2^14: 17 bits). `codes`: one tap per channel, cycling.
+    (multiples of 1/8 below 2^14: 17 bits). `codes`: one tap per channel, cycling. `huge`: the same with
+    signs, so that no partial sum passes fp32; where x is fp16, no sum can, and every tap is 1 or -1.
     """
     values: np.ndarray
     if kind == "exact":
         values = generator.integers(-16, 17, (C, W)).astype(np.float32) / 8
-    elif kind == "codes":
+    elif kind in ("codes", "huge"):
         values = np.zeros((C, W), np.float32)
         values[np.arange(C), (np.arange(C) + int(generator.integers(W))) % W] = 1
+        if kind == "huge":
+            signs = generator.choice(np.array([-1, 1], np.float32), (C, W))
+            values = signs if dtype == "fp16" else values * signs
     elif kind == "cancel":
         values = generator.standard_normal((C, W), np.float32)
         values -= values.mean(axis=1, keepdims=True)

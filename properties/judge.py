@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from properties import candidate, engines, tally
+from properties import candidate, configurations, engines, tally
 from properties.engines.base import Engine, Ops
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
@@ -42,16 +42,23 @@ class Judge:
 
     def travel(self) -> dict[str, object]:
         """This process's counts, as plain data for the controller."""
-        return {"counts": tally.dump(), "specialisations": self.engine.specialisations()}
+        return {
+            "counts": tally.dump(),
+            "configurations": configurations.LAUNCHES,
+            "specialisations": self.engine.specialisations(),
+        }
 
     def collect(self, travelled: dict[str, object]) -> None:
         """Adds the counts of another process."""
         tally.merge(travelled.get("counts", {}))  # type: ignore[arg-type]  # what dump() made
+        configurations.merge(travelled.get("configurations", {}))  # type: ignore[arg-type]  # as travel() put it
         self.specialisations += int(str(travelled.get("specialisations", 0)))
 
     def failed(self) -> bool:
-        """Whether a property was violated, or left unjudged for a reason other than what is not offered."""
+        """Whether a property was violated, or it or a configuration left unjudged though it is offered."""
         verdicts = [(tally.verdict(name, count)[0], count) for name, count in tally.COUNTS.items()]
+        if configurations.missed():
+            return True
         return any(what == VIOLATED or (what == NOT_JUDGED and not count.excused) for what, count in verdicts)
 
     def summary(self) -> list[str]:
@@ -72,6 +79,7 @@ class Judge:
         cases_in_all = sum(count.judged for count in tally.COUNTS.values())
         lines += [f"missing    {name} is not offered by the candidate" for name in self.ops.candidate.missing]
         lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
+        lines += configurations.lines()
         own = self.engine.specialisations()
         compiled = "unknown" if own < 0 else f"{self.specialisations + own:,}"
         lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import time
 from dataclasses import dataclass
 
 import torch
@@ -28,16 +29,22 @@ class Guarded:
         return (contents.bits(self.memory) != contents.bits(self.before)).nonzero().flatten()
 
 
-FAR_PAGE = 2**30  # elements of page padding from which the cache is sparse: only its pages are filled and compared
+# Elements before sparse memory: an offset that wraps in 32 bits lands in them, and ends no process and no CUDA context.
+WRAPPED = 2**31
+PATIENCE = 120.0  # seconds that a case waits for gigabytes that other workers hold
 
 
 def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
+    size = WRAPPED + extent
     if device.type != "cpu":
         torch.cuda.empty_cache()  # gigabytes kept from the last case, of another size, would starve other workers
-        return torch.empty(extent, dtype=dtype, device=device)
+        deadline = time.monotonic() + PATIENCE
+        while torch.cuda.mem_get_info(device)[0] < size * dtype.itemsize + 2**30 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return torch.empty(size, dtype=dtype, device=device)[WRAPPED:]
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, unnamed before Python 3.13
-    return torch.frombuffer(mmap.mmap(-1, extent * dtype.itemsize, flags=flags), dtype=dtype)
+    return torch.frombuffer(mmap.mmap(-1, size * dtype.itemsize, flags=flags), dtype=dtype)[WRAPPED:]
 
 
 def guard(name: str, extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -47,14 +54,25 @@ def guard(name: str, extent: int, dtype: torch.dtype, device: torch.device) -> t
     return memory.view(dtype)
 
 
-def owned(name: str, values: torch.Tensor, strides: tuple[int, ...]) -> Guarded:
-    """Lays `values` out with `strides` between red zones; gaps between elements hold canary."""
+def owned(name: str, values: torch.Tensor, strides: tuple[int, ...], shift: int = 0) -> Guarded:
+    """Lays `values` out with `strides` between red zones; gaps between elements hold canary.
+
+    shift: elements that the first red zone is longer, and the second shorter, so that the tensor is not aligned.
+    """
     shape = tuple(values.shape)
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if values.numel() else 0
     memory = guard(name, extent, values.dtype, values.device)
-    view = memory.as_strided(shape, strides, RED_ZONE)
+    view = memory.as_strided(shape, strides, RED_ZONE + shift)
     view.copy_(values)
     return Guarded(name, view, memory, memory.clone())
+
+
+def far(name: str, values: torch.Tensor, strides: tuple[int, ...], device: torch.device) -> Guarded:
+    """Lays `values` out with gigantic `strides` in sparse memory; only the elements themselves are compared."""
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True))
+    view = sparse(extent, values.dtype, device).as_strided(tuple(values.shape), strides, WRAPPED)
+    view.copy_(values)
+    return Guarded(name, view, view, view.clone())
 
 
 def moved(one: Guarded, device: torch.device) -> Guarded:

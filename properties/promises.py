@@ -18,7 +18,7 @@ PROMISES = (
     Promise(
         "values",
         "every row equals the dense reference within a derived per-element bound",
-        ("values.dense_bound",),
+        ("values.dense_bound", "values.weight_dtypes"),
     ),
     Promise(
         "values",
@@ -104,12 +104,22 @@ PROMISES = (
     Promise(
         "layout",
         "strides and views of weight, table and cache (and of `x`, where accepted) change nothing *(bits)*",
-        ("layout.weight_strides", "layout.cache_strides", "layout.row_stride_of_x", "batch.table_and_pages"),
+        ("layout.weight_strides", "layout.cache_strides", "layout.row_stride_of_x", "layout.alignment"),
     ),
     Promise(
         "sizes",
         "1, multiples of 16, tile edges ± 1 and offsets beyond 2³¹ elements give what small sizes give",
-        ("sizes.far_blocks", "values.dense_exact", "cache.stores_inputs"),
+        (
+            "sizes.tile_edges",
+            "sizes.metadata_tile_edges",
+            "sizes.many_rows",
+            "sizes.metadata_many_rows",
+            "sizes.far_blocks",
+            "sizes.far_heads",
+            "sizes.far_rows",
+            "sizes.far_table",
+            "sizes.far_weights",
+        ),
     ),
     Promise(
         "metadata",

@@ -15,7 +15,7 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.statistics import collector
 from hypothesis.strategies import SearchStrategy
 
-from properties import strategies
+from properties import graph_strategies, size_strategies, strategies
 from properties.contract import ACTIVATIONS
 from properties.features import Facts
 from properties.features.far import far_features
@@ -65,9 +65,9 @@ MEASURED: dict[str, tuple[SearchStrategy[Any], Callable[[Any], Facts]]] = {
     "forwards": (strategies.forwards("bf16", KINDS, ACTIVATIONS), forward_features),
     "streams": (strategies.streams("bf16"), streams_features),
     "schedules": (strategies.schedules("bf16"), schedule_features),
-    "far_forwards": (strategies.far_forwards("bf16"), far_features),
+    "far_forwards": (size_strategies.far_forwards("bf16"), far_features),
     "metadata": (strategies.metadata(), metadata_features),
-    "replays": (strategies.replays("bf16", None), replays_facts),
+    "replays": (graph_strategies.replays("bf16", None), replays_facts),
 }
 
 

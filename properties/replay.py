@@ -16,13 +16,18 @@ from properties.verdict import NotJudged, Violation
 
 
 def replay(candidate: str, property_name: str, case: Any, engine: str = "auto") -> None:
-    """Judges one case of one property ("values.dense_exact"); raises its Violation, or NotJudged."""
+    """Judges one case of one property ("values.dense_exact"), with autotuned kernels in each of their configurations.
+
+    Raises its Violation, or NotJudged.
+    """
     known = [entry.name for entry in catalogue.entries()]
     if property_name not in known:
         raise ValueError(f"property {property_name!r} is unknown; allowed: {', '.join(known)}")
     group, name = property_name.split(".")
     invariant = getattr(importlib.import_module(f"properties.invariants.{group}"), name)
-    invariant(Judge.from_options(candidate, engine, Path.cwd()).ops, case)
+    ops = Judge.from_options(candidate, engine, Path.cwd()).ops
+    for choice in range(ops.configurations):
+        invariant(ops.configured(choice), case)
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Strategies: cases drawn by Hypothesis, simplest first; the only file here that imports it."""
+"""Strategies: cases drawn by Hypothesis, simplest first; only this file and size_strategies.py import it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import cache
 from hypothesis import strategies as st
 
 from properties.cases import Forward, Geometry, Layout, Metadata, Request, Schedule, Streams, with_dtype
-from properties.contract import ACTIVATIONS
+from properties.contract import ACTIVATIONS, DTYPES
 from properties.paging import place
-from properties.replays import Replays
 
 # A bounded pool, since a new geometry costs a compilation: small adversaries first, then models of
 # docs/geometries.md scaled down by 16, then the models themselves (one tensor-parallel shard, then whole).
@@ -41,8 +40,6 @@ GEOMETRIES: tuple[Geometry, ...] = (
 )
 # Heads, width of K and V, width of the other two streams, D: a toy, Inkling-local and -global by 16, and at TP 8.
 LAYERS = ((1, 1, 2, 7), (2, 8, 24, 64), (2, 8, 48, 128), (2, 128, 384, 1024), (1, 128, 768, 2048))
-# Few, since what graphs are about lies outside of the kernel, and each costs every bucket's specialisations.
-GRAPH_GEOMETRIES = tuple(one for one in GEOMETRIES if one.C in (2, 6, 16) and one.W in (3, 4))
 DEEP_STARTS = (4095, 65536, 65541, 2**17 + 2, 2**20 - 3)
 _ELEMENTS = 2**16  # rows times channels in one forward: keeps the largest geometries at a few rows
 _MOST_ROWS = 96
@@ -121,12 +118,13 @@ _HAS_EVEN_TABLE = st.sampled_from([False] * 4 + [True])
 # Plain and tight first.
 LAYOUTS = st.builds(
     Layout,
-    table_columns=st.sampled_from([0, 1, 3, 16]),
+    table_columns=st.sampled_from([0, 1, 3, 15, 16]),
     table_rows=st.sampled_from([0, 1, 5]),
     table_gap=st.sampled_from([0, 1, 3, 16]),
     page_pad=st.sampled_from([0, 0, 1, 8, 16]),
     spare_blocks=st.integers(1, 3),
     weight=st.sampled_from(["plain", "transposed", "sliced"]),
+    shift=st.sampled_from([0, 0, 0, 1]),
 )
 
 
@@ -160,6 +158,28 @@ def _with_even_table(case: Forward) -> Forward:
     """The same forward with a table of a multiple of 16 columns, which Triton specialises for."""
     columns = case.layout.table_columns
     return replace(case, layout=replace(case.layout, table_columns=columns + -(place(case).width + columns) % 16))
+
+
+def numbers(dtype: str = "bf16") -> st.SearchStrategy[Forward]:
+    """Forwards of every kind of number whose sums round: two in three with any activation, one at the formats' ends."""
+    usual = forwards(dtype, ("normal", "wide", "cancel"), ACTIVATIONS)
+    return st.one_of(usual, usual, forwards(dtype, ("tiny", "huge")))
+
+
+@st.composite
+def mixed_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
+    """A forward with a weight in another dtype than x; of few geometries, since each mix costs a compilation."""
+    geometry = draw(st.sampled_from([GEOMETRIES[1], GEOMETRIES[2], GEOMETRIES[14]]))
+    drawn, holes = draw(requests(geometry, most=3))
+    others = [other for other in DTYPES if other != dtype]
+    return Forward(
+        geometry=with_dtype(geometry, dtype),
+        requests=drawn,
+        holes=holes,
+        layout=Layout(weight_dtype=draw(st.sampled_from(others))),
+        contents="normal",
+        seed=draw(st.integers(0, 2**16)),
+    )
 
 
 @st.composite
@@ -208,22 +228,6 @@ def schedules(draw: st.DrawFn, dtype: str = "bf16", activations: tuple[str | Non
 
 
 @st.composite
-def far_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
-    """A forward of a few small requests whose blocks lie beyond 2^31 elements, for their pages are far apart."""
-    geometry = draw(geometries(dtype, largest=64))
-    drawn, _ = draw(requests(geometry, most=3))
-    short = tuple(replace(request, length=min(request.length, 2)) for request in drawn)
-    return Forward(
-        geometry=geometry,
-        requests=short,
-        layout=Layout(page_pad=2**30 + draw(st.sampled_from([0, 1, 16])), spare_blocks=3),
-        use_residual=draw(st.booleans()),
-        block_seed=draw(st.integers(0, 999)),
-        seed=draw(st.integers(0, 2**16)),
-    )
-
-
-@st.composite
 def metadata(draw: st.DrawFn) -> Metadata:
     """A metadata call: a few requests, sometimes hundreds of them, with padding and slack."""
     few = st.lists(st.integers(0, 1), max_size=2)
@@ -236,54 +240,6 @@ def metadata(draw: st.DrawFn) -> Metadata:
         padding=draw(st.sampled_from([0, 1, 7, 256, None])),
         slack=draw(st.sampled_from([0, 1, 300])),
         extra=draw(st.sampled_from([0, 1, 40])),
+        shift=draw(st.sampled_from([0, 0, 0, 1])),
         seed=draw(st.integers(0, 2**16)),
-    )
-
-
-@st.composite
-def replays(draw: st.DrawFn, dtype: str = "bf16", mode: str | None = "piecewise") -> Replays:
-    """Batches of one geometry for a captured step: "piecewise", "full", "breakable", or any of them."""
-    mode = mode or draw(st.sampled_from(["piecewise", "full", "breakable"]))
-    layers, kv, wide = 0, 1, 1
-    geometry = with_dtype(draw(st.sampled_from(GRAPH_GEOMETRIES)), dtype)
-    if mode != "piecewise":
-        layers = draw(st.integers(1, 2)) if mode == "full" else 1
-        heads, kv, wide, D = draw(st.sampled_from(LAYERS[:2]))
-        geometry = Geometry(H=heads, ws=wide, N=draw(st.sampled_from([4, 8, 3])), W=4, D=D, dtype=dtype)
-    use_residual = draw(st.booleans())
-    batches = []
-    for drawn, holes in draw(
-        st.lists(requests(geometry, most=3), min_size=1, max_size=4 if mode == "piecewise" else 3)
-    ):
-        batches.append(
-            Forward(
-                geometry=geometry,
-                requests=drawn,
-                holes=holes,
-                pads=draw(st.sampled_from([0, 1])),
-                use_residual=use_residual,
-                contents="normal",
-                block_seed=draw(st.integers(0, 99)),
-                seed=draw(st.integers(0, 2**12)),
-            )
-        )
-    inside = draw(st.booleans())
-    stages = int(inside) + max(1, 4 * layers)
-    breaks, eager = tuple(range(1, stages)), None
-    if mode == "full":
-        breaks = ()
-    elif mode == "breakable":
-        breaks = tuple(sorted(draw(st.sets(st.integers(1, stages - 1), max_size=2))))
-        eager = draw(st.none() | st.integers(0, stages - 1))
-    return Replays(
-        forwards=tuple(batches),
-        spare=draw(st.sampled_from([0, 1, 4])),
-        small=draw(st.sampled_from([0, 1, 4, 8])),
-        layers=layers,
-        kv=kv,
-        wide=wide,
-        inside=inside,
-        breaks=breaks,
-        eager=eager,
-        dummy=draw(st.sampled_from(["pad", "first"])),
     )

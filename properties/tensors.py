@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from properties import contents
-from properties.cases import Forward, Metadata
+from properties.cases import FAR, Forward, Metadata
 from properties.contract import DTYPES
-from properties.memory import FAR_PAGE, RED_ZONE, Guarded, contiguous, guard, moved, owned, sparse
+from properties.memory import RED_ZONE, Guarded, contiguous, far, guard, moved, owned
 from properties.paging import Placement, place
 
 
@@ -50,7 +50,8 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
     geometry = case.geometry
     placement = place(case)
     inputs = _request_inputs(case, placement)
-    weight = contents.weights(case.contents, stream(case, "weight"), geometry.C, geometry.W, geometry.dtype)
+    dtype = case.layout.weight_dtype or geometry.dtype
+    weight = contents.weights(case.contents, stream(case, "weight"), geometry.C, geometry.W, dtype)
     tensors = {
         "x": _rows(case, inputs),
         "weight": weight,
@@ -58,12 +59,16 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
         "block_table": _table(case, placement, garbage),
     }
     guarded = {}
-    for name, values in tensors.items():
-        guarded[name] = owned(name, values, _strides(case, name, tuple(values.shape)))
     target = torch.device(device)
-    guarded = {name: moved(one, target) for name, one in guarded.items()}
+    for name, values in tensors.items():
+        strides = _strides(case, name, tuple(values.shape))
+        if values.numel() > 0 and max(strides) >= FAR:
+            guarded[name] = far(name, values, strides, target)
+        else:
+            guarded[name] = moved(owned(name, values, strides, case.layout.shift), target)
     near = _cache(case, placement, inputs, outside)
-    guarded["cache"] = _spread(near, case, target) if case.layout.page_pad >= FAR_PAGE else moved(near, target)
+    is_far = max(case.layout.page_pad, case.layout.head_stride) >= FAR
+    guarded["cache"] = _spread(near, case, target) if is_far else moved(near, target)
     batch = Batch(case, placement, guarded, inputs, target)
     batch.arguments = {
         **{name: one.view for name, one in guarded.items()},
@@ -77,21 +82,21 @@ def build(case: Forward, *, outside: str = "filler", garbage: bool = False, devi
 
 
 def _spread(near: Guarded, case: Forward, device: torch.device) -> Guarded:
-    """The cache with its pages as far apart as the case says, in sparse memory."""
-    tight = near.view.stride()
-    page = tight[0] + case.layout.page_pad
-    memory = sparse(len(near.view) * page, near.view.dtype, device)
-    view = memory.as_strided(near.view.shape, (page, *tight[1:]))
-    view.copy_(near.view)
-    return Guarded(near.name, view, view, view.clone())
+    """The cache with its pages or heads as far apart as the case says, in sparse memory."""
+    page, head, token, _ = near.view.stride()
+    if case.layout.page_pad >= FAR:
+        page += case.layout.page_pad
+    return far(near.name, near.view, (page, case.layout.head_stride or head, token, 1), device)
 
 
 def _strides(case: Forward, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if name == "weight":
         C, W = shape
-        return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1)}[case.layout.weight]
+        return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1), "far": (1, FAR)}[case.layout.weight]
     if name == "block_table":
         return (shape[1] + case.layout.table_gap, 1)
+    if name == "x" and case.layout.x_gap:
+        return (shape[1] + case.layout.x_gap, 1)
     return contiguous(shape)
 
 
@@ -179,14 +184,15 @@ def _cache(case: Forward, placement: Placement, inputs: list[torch.Tensor], outs
     geometry = case.geometry
     H, N, D, ws, off_s = geometry.H, geometry.N, geometry.D, geometry.ws, geometry.off_s
     shape = (placement.num_blocks, H, N, D)
-    page = H * N * D + (case.layout.page_pad if case.layout.page_pad < FAR_PAGE else 0)
+    page = H * N * D + (case.layout.page_pad if case.layout.page_pad < FAR else 0)
     extent = placement.num_blocks * page
     memory = guard("cache", extent, DTYPES[geometry.dtype], torch.device("cpu"))
+    first = RED_ZONE + case.layout.shift
     if outside == "nan":
-        memory[RED_ZONE : RED_ZONE + extent] = contents.poison(extent, geometry.dtype)
+        memory[first : first + extent] = contents.poison(extent, geometry.dtype)
     else:
-        memory[RED_ZONE : RED_ZONE + extent] = contents.filler(stream(case, "cache"), extent, geometry.dtype)
-    view = memory.as_strided(shape, (page, N * D, D, 1), RED_ZONE)
+        memory[first : first + extent] = contents.filler(stream(case, "cache"), extent, geometry.dtype)
+    view = memory.as_strided(shape, (page, N * D, D, 1), first)
     for index, (request, values) in enumerate(zip(case.requests, inputs, strict=True)):
         context = values.shape[0] - request.length
         for offset in range(context):
@@ -236,6 +242,6 @@ def build_metadata(case: Metadata, device: str = "cpu") -> MetadataBatch:
         ("query_start_out", garbage[1]),
     ):
         values = torch.from_numpy(array)
-        one = owned(name, values, (1,))
+        one = owned(name, values, (1,), case.shift)
         guarded[name] = moved(one, target)
     return MetadataBatch(case, len(lengths), actual, padded, guarded)

@@ -14,6 +14,7 @@ class Violation(AssertionError):
 
     where: the element, by name ("request", "position", "channel", ...), in reading order.
     at: the source line, where one is known.
+    configuration: of the autotuned kernels that ran, in words.
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
@@ -27,6 +28,7 @@ class Violation(AssertionError):
     then: str = ""
     but: str = ""
     case: object = None
+    configuration: str = ""
 
     @property
     def headline(self) -> str:
@@ -41,7 +43,13 @@ class Violation(AssertionError):
         lines = [self.headline]
         told = [
             (name, words)
-            for name, words in (("At", self.at), ("Let", self.let), ("Then", self.then), ("But", self.but))
+            for name, words in (
+                ("At", self.at),
+                ("With", self.configuration),
+                ("Let", self.let),
+                ("Then", self.then),
+                ("But", self.but),
+            )
             if words
         ]
         if told:

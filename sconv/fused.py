@@ -62,7 +62,7 @@ def _sum_earlier_taps(
                 other=0.0,
             )
             tap = tl.where(from_cache[:, None], cached, tap)
-        tap_weight = tl.load(weight_ptr + k * stride_weight_tap, mask=in_head, other=0.0)
+        tap_weight = tl.load(weight_ptr + tl.cast(stride_weight_tap, tl.int64) * k, mask=in_head, other=0.0)
         total += tap.to(tl.float32) * tap_weight.to(tl.float32)[None, :]
     return total
 
@@ -108,7 +108,7 @@ def _fused_sconv_kernel(
 ):
     """Convolves and stores one tile of rows, for a slice of one head's channels.
 
-    Offsets are 64-bit throughout: row, block, request and channel times their strides may pass 2**31.
+    Offsets are 64-bit throughout: row, block, request, channel and tap times their strides may pass 2**31.
     """
     TILES_PER_HEAD: tl.constexpr = (WS + BLOCK_C - 1) // BLOCK_C
     tile_row = tl.program_id(0).to(tl.int64) * BLOCK_T
@@ -153,7 +153,7 @@ def _fused_sconv_kernel(
                 N, stride_x, stride_cache_block, stride_cache_token, stride_weight_tap, stride_table,
                 W, BLOCK_T, BLOCK_C, READS_CACHE=False,
             )  # fmt: skip  # arguments grouped by role
-    newest_weight = tl.load(weight_ptr + (W - 1) * stride_weight_tap, mask=in_head, other=0.0)
+    newest_weight = tl.load(weight_ptr + tl.cast(stride_weight_tap, tl.int64) * (W - 1), mask=in_head, other=0.0)
     total += tl.where(is_stored[:, None], current, 0.0) * newest_weight.to(tl.float32)[None, :]
 
     if USE_SILU:

@@ -6,12 +6,13 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import SearchStrategy, sampled_from
 
 from properties import tally
 from properties.engines.base import Ops
@@ -31,6 +32,7 @@ def judge(
     """Calls `invariant(ops, case)` for as many drawn cases as the profile says, then for every pinned one.
 
     A test that is not one of three dtypes draws three times as many; one of costly cases only a `share` of them.
+    Autotuned kernels run in a configuration that is drawn as well; pinned cases are judged in all of them.
     """
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
@@ -39,19 +41,21 @@ def judge(
 
     patience = Patience()
 
-    def every_case(case: Any) -> None:
+    def every_case(case: Any, choice: int) -> None:
         __tracebackhide__ = True
-        patience.run(invariant, ops, case)
+        patience.run(invariant, ops.configured(choice), case)
 
     # Hypothesis files failures under the function's name and source: one name per property and dtype.
     every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
     count = round(share * settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES)))
-    test = settings(max_examples=count)(given(cases)(every_case))
+    choices = range(ops.configurations)
+    test = settings(max_examples=count)(given(cases, sampled_from(choices))(every_case))
     found: Exception | None = None
     try:
         test()
-        for case in pinned:  # last, since Hypothesis would tell a failing one as it is, and pinned cases are large
-            invariant(ops, case)
+        # last, since Hypothesis would tell a failing one as it is, and pinned cases are large
+        for case, choice in product(pinned, choices):
+            invariant(ops.configured(choice), case)
     except (Violation, NotJudged) as error:
         found = error
     except OutOfPatience:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from properties.graph_strategies import replays
 from properties.invariants import graphs
-from properties.strategies import replays
 
 pytestmark = pytest.mark.graphs
 

@@ -21,6 +21,11 @@ def test_cache_strides(judged, dtype):
     judged(layout.cache_strides, forwards(dtype, ("normal",), ACTIVATIONS))
 
 
+def test_alignment(judged, dtype):
+    """Starts every tensor one element late."""
+    judged(layout.alignment, forwards(dtype, ("normal",), ACTIVATIONS))
+
+
 def test_row_stride_of_x(judged, dtype):
     """Hands over a slice of wider rows."""
     judged(layout.row_stride_of_x, forwards(dtype, ("normal",), ACTIVATIONS))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from properties import pinned, tiles
 from properties.invariants import sizes
-from properties.strategies import far_forwards
+from properties.size_strategies import far_forwards, only, tile_forwards, tile_metadata
 
 pytestmark = pytest.mark.sizes
 
@@ -13,3 +14,45 @@ pytestmark = pytest.mark.sizes
 def test_far_blocks(judged, dtype):
     """Puts the cache's blocks beyond 2^31 elements."""
     judged(sizes.far_blocks, far_forwards(dtype))
+
+
+def test_far_table(judged, dtype):
+    """Puts rows of the block table beyond 2^31 elements."""
+    judged(sizes.far_table, far_forwards(dtype, "table"))
+
+
+def test_far_heads(judged, dtype):
+    """Puts heads beyond 2^31 elements."""
+    judged(sizes.far_heads, far_forwards(dtype, "heads"))
+
+
+def test_far_weights(judged, dtype):
+    """Puts taps of the weight beyond 2^31 elements."""
+    judged(sizes.far_weights, far_forwards(dtype, "taps"))
+
+
+def test_far_rows(judged, dtype):
+    """Puts rows of x beyond 2^31 elements."""
+    judged(sizes.far_rows, far_forwards(dtype, "rows"))
+
+
+def test_tile_edges(judged, ops):
+    """Counts rows and channels around the candidate's tiles."""
+    found = tiles.of_fused_sconv(ops)
+    judged(sizes.tile_edges, tile_forwards(found), *pinned.tile_forwards(found))
+
+
+def test_metadata_tile_edges(judged, ops):
+    """Counts rows and requests around the candidate's tiles."""
+    found = tiles.of_metadata(ops)
+    judged(sizes.metadata_tile_edges, tile_metadata(found), *pinned.tile_metadata(found))
+
+
+def test_many_rows(judged):
+    """Passes what a grid's second and third axis hold."""
+    judged(sizes.many_rows, only(pinned.many_rows()))
+
+
+def test_metadata_many_rows(judged):
+    """The same for the metadata."""
+    judged(sizes.metadata_many_rows, only(pinned.metadata_many_rows()))

@@ -7,14 +7,14 @@ import pytest
 from properties import pinned
 from properties.contract import ACTIVATIONS
 from properties.invariants import values
-from properties.strategies import forwards
+from properties.strategies import forwards, mixed_forwards, numbers
 
 pytestmark = pytest.mark.values
 
 
 def test_dense_bound(judged, dtype):
     """Holds every row to a bound derived per element."""
-    judged(values.dense_bound, forwards(dtype, ("normal", "wide", "cancel"), ACTIVATIONS))
+    judged(values.dense_bound, numbers(dtype), *pinned.extremes(dtype))
 
 
 def test_dense_exact(judged, dtype):
@@ -27,8 +27,13 @@ def test_one_hot_taps(judged, dtype):
     judged(values.one_hot_taps, forwards(dtype, ("codes",), residuals=(False,)))
 
 
+def test_weight_dtypes(judged, dtype):
+    """Hands over weights of another dtype."""
+    judged(values.weight_dtypes, mixed_forwards(dtype))
+
+
 def test_nan_containment(judged, dtype):
-    """Puts one NaN into `x`."""
+    """Puts one NaN or infinity into `x` or the cache."""
     judged(values.nan_containment, forwards(dtype, ("normal",), ACTIVATIONS))
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from properties import tally
+from properties import configurations, tally
 from properties.candidate import Candidate
+from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
 from properties.engines.recording import Recording, Taped
-from properties.ttir import Launch, Tape, frozen
+from properties.ttir import Launch, Tape, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
 
@@ -84,6 +87,7 @@ class Ops:
         self.candidate, self.engine = candidate, engine
         self.name, self.device = candidate.name, engine.device
         self._property, self._case = "engine", None
+        self.tuned = Watch()
         self.earlier: torch.Tensor | None = None  # the last result, which the next one must not share memory with
 
     def offers(self, operator: str) -> bool:
@@ -92,13 +96,39 @@ class Ops:
 
     @contextmanager
     def judging(self, name: str, case: Any) -> Iterator[None]:
-        """Names the property and case that violations seen during calls belong to."""
+        """Names the property and case that violations seen during calls belong to, and their configurations."""
         before = self._property, self._case
         self._property, self._case = name, case
+        self.tuned.ran.clear()
         try:
             yield
+        except Violation as violation:
+            violation.configuration = violation.configuration or self.tuned.words
+            raise
         finally:
             self._property, self._case = before
+
+    @property
+    def configurations(self) -> int:
+        """How many configurations there are to judge: those of the autotuned kernel with most of them, at least 1."""
+        return max([self._configurations, *map(len, configurations.LAUNCHES.values())])
+
+    @cached_property
+    def _configurations(self) -> int:
+        return max([1, *map(len, frontend.configurations(self._packages))])
+
+    @cached_property
+    def _packages(self) -> set[str]:
+        """The top-level packages of the operators, and of the functions that their modules import."""
+        modules = [inspect.getmodule(function) for function in self.candidate.operators.values()]
+        known = [one for module in modules for one in vars(module or object).values() if inspect.isfunction(one)]
+        homes = [one.__module__ for one in (*self.candidate.operators.values(), *known)]
+        return {home.partition(".")[0] for home in homes if home}
+
+    def configured(self, choice: int) -> Ops:
+        """These operators, from now on with autotuned kernels in that configuration."""
+        self.tuned.choice = choice
+        return self
 
     def fused_sconv(self, *arguments: Any, **named: Any) -> Any:
         """The candidate's `fused_sconv`, run by the engine."""
@@ -110,19 +140,33 @@ class Ops:
 
     def refusal(self, operator: str, *arguments: Any, **named: Any) -> Exception | None:
         """What an operator raises when called so, or None if it accepts."""
-        with self.engine.running([]):
+        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen):
             try:
                 self.candidate.operators[operator](*arguments, **named)
             except Exception as error:
                 return error
         return None
 
+    def constants(self, operator: str, **named: Any) -> set[int]:
+        """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
+
+        Constexpr arguments are seen where Triton's own launch is, so not on the interpreter.
+        """
+        function = self.candidate.operators[operator]
+        known = [*vars(inspect.getmodule(function) or object).values()]
+        known += [value for every in frontend.configurations(self._packages) for one in every for value in one.values()]
+        surroundings = self.engine.running([]), frontend.choosing(0)
+        with surroundings[0], surroundings[1], frontend.noting_constants() as noted, suppress(Exception):
+            function(**named)  # what goes wrong here is judged elsewhere
+        return noted | {value for value in known if type(value) is int}
+
     def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         __tracebackhide__ = True
         function: Callable[..., Any] = self.candidate.operators[operator]
         given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
         inputs = [one for name, one in given.items() if isinstance(one, torch.Tensor) and name not in WRITTEN]
-        with self.engine.running(inputs) as context:
+        # The engine's surroundings come first: a machine has a choice of its own.
+        with self.engine.running(inputs) as context, frontend.choosing(self.tuned.choice, self.tuned.seen):
             try:
                 result = function(*arguments, **named)
             except KeyboardInterrupt:
@@ -137,7 +181,7 @@ class Ops:
         hazard = self.engine.observed(operator, context, result)
         if hazard is None:
             return
-        hazard.case = self._case
+        hazard.case, hazard.configuration = self._case, self.tuned.words
         if self._property == hazard.property_name:
             raise hazard
         # Another property is being judged and says nothing of hazards: the tally keeps what was seen.

@@ -6,7 +6,6 @@ from typing import Any
 
 from properties.cases import Metadata, metadata_edges
 from properties.explain import plural
-from properties.memory import RED_ZONE
 from properties.tally import invariant
 from properties.tensors import MetadataBatch, build_metadata
 from properties.verdict import Violation
@@ -44,23 +43,29 @@ def call(ops: Any, batch: MetadataBatch) -> None:
 def searchsorted(ops: Any, case: Metadata) -> None:
     """Both buffers equal the plain searchsorted construction bit for bit, padding is 0, nothing else is written."""
     __tracebackhide__ = True
+    compare(ops, case, "metadata.searchsorted")
+
+
+def compare(ops: Any, case: Metadata, property_name: str) -> None:
+    """Calls the operator and compares both buffers whole, what lies around them included, and its input."""
+    __tracebackhide__ = True
     batch = build_metadata(case, ops.device)
     call(ops, batch)
     loc = batch.guarded["query_start_loc"]
     truths = sequence_metadata(loc.view.cpu(), batch.num_reqs, batch.num_actual_tokens, batch.num_padded_tokens)
     for name, truth in zip(("seq_idx_out", "query_start_out"), truths, strict=True):
         guarded = batch.guarded[name]
-        wanted = guarded.before.clone()
-        wanted[RED_ZONE : RED_ZONE + len(truth)] = truth.to(wanted.device)
+        wanted, first = guarded.before.clone(), int(guarded.view.storage_offset())
+        wanted[first : first + len(truth)] = truth.to(wanted.device)
         wrong = (guarded.memory != wanted).nonzero().flatten()
         if len(wrong):
-            raise _wrong_entry(batch, name, [int(i) - RED_ZONE for i in wrong], wanted)
+            raise _wrong_entry(property_name, batch, name, [int(i) - first for i in wrong], wanted)
     if len(loc.changed):
-        raise Violation("metadata.searchsorted", "query_start_loc", got="was written, but is an input", case=case)
+        raise Violation(property_name, "query_start_loc", got="was written, but is an input", case=case)
 
 
-def _wrong_entry(batch: MetadataBatch, name: str, wrong: list[int], wanted: Any) -> Violation:
-    row = wrong[0]
+def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: list[int], wanted: Any) -> Violation:
+    row, first = wrong[0], batch.guarded[name].view.storage_offset()
     if row >= batch.num_padded_tokens or row < 0:
         kind = f"lies outside the {plural(batch.num_padded_tokens, 'padded row')} and must stay as it is"
     elif row >= batch.num_actual_tokens:
@@ -70,11 +75,11 @@ def _wrong_entry(batch: MetadataBatch, name: str, wrong: list[int], wanted: Any)
     lengths = batch.case.lengths
     times = f", {batch.case.repeat} times over" if batch.case.repeat > 1 else ""
     return Violation(
-        "metadata.searchsorted",
+        property_name,
         name,
         where={"row": row},
-        got=int(batch.guarded[name].memory[row + RED_ZONE]),
-        wanted=int(wanted[row + RED_ZONE]),
+        got=int(batch.guarded[name].memory[row + first]),
+        wanted=int(wanted[row + first]),
         let=(
             f"{plural(batch.num_reqs, 'request')} with {list(lengths)} rows{times}, "
             f"{batch.num_actual_tokens} actual and {batch.num_padded_tokens} padded rows"

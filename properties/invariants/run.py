@@ -35,6 +35,12 @@ def forward(ops: Any, batch: Batch, property_name: str) -> torch.Tensor:
     return out.detach().cpu().clone()
 
 
+def refuses_view(ops: Any, batch: Batch) -> bool:
+    """Whether the candidate says, before anything ran, that it takes no such tensors, where the contract lets it."""
+    refusal = ops.refusal("fused_sconv", **batch.arguments) if batch.case.T else None
+    return isinstance(refusal, (AssertionError, ValueError, TypeError))
+
+
 def _memory(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 

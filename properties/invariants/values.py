@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from properties.bounds import allowed_error, half_ulp
+from properties.bounds import allowed_error, half_ulp, may_overflow
 from properties.cases import Forward, edges
-from properties.invariants.run import compare_bits, difference, exact, forward
+from properties.invariants.run import compare_bits, difference, exact, forward, refuses_view
 from properties.tally import invariant
-from properties.tensors import build
+from properties.tensors import Batch, build
 from properties.verdict import Violation
 
 NEEDS = {"cached tap", "tap of this forward", "tap before position 0", "window over two blocks", "two requests"}
@@ -20,20 +20,36 @@ FEWEST_ELEMENTS = 64  # below, a confidence interval says nothing
 
 @invariant("values", needs=NEEDS, edges=edges)
 def dense_bound(ops: Any, case: Forward) -> None:
-    """Every row equals the dense reference within a derived bound per element."""
+    """Every row equals the dense reference within a derived bound per element, subnormals and overflow included."""
+    __tracebackhide__ = True
+    _within_bound(ops, build(case, device=ops.device), "values.dense_bound")
+
+
+@invariant("values", needs={"cached tap", "tap of this forward"}, edges=edges)
+def weight_dtypes(ops: Any, case: Forward) -> None:
+    """A weight in another dtype than `x`, where the candidate accepts one, gives results within the same bound."""
     __tracebackhide__ = True
     batch = build(case, device=ops.device)
-    out = forward(ops, batch, "values.dense_bound")
+    if refuses_view(ops, batch):
+        return
+    _within_bound(ops, build(case, device=ops.device), "values.weight_dtypes")
+
+
+def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
+    __tracebackhide__ = True
+    case = batch.case
+    out = forward(ops, batch, property_name)
     truth, magnitude = exact(batch)
     x = batch.x.cpu().double()
     allowed = allowed_error(
         truth, magnitude, x, case.geometry.W, out.dtype, case.activation, case.use_residual
     ).masked_fill((batch.slots < 0)[:, None], 0.0)
     wrong = ~((out.double() - truth).abs() <= allowed)  # NaN is wrong
+    wrong &= ~(out.isinf() & ((out > 0) == (truth > 0)) & may_overflow(truth, allowed, out.dtype))
     if wrong.any():
         row, channel = (int(i) for i in wrong.nonzero()[0])
         note = f" within {float(allowed[row, channel]):.2g}"
-        raise difference("values.dense_bound", batch, out, truth, wrong, note)
+        raise difference(property_name, batch, out, truth, wrong, note)
 
 
 @invariant("values", needs=NEEDS, edges=edges)
@@ -60,24 +76,59 @@ def one_hot_taps(ops: Any, case: Forward) -> None:
     compare_bits("values.one_hot_taps", batch, out, truth.to(torch.float32).to(out.dtype), signed_zero=False)
 
 
-@invariant("values", needs=NEEDS | {"negative slot inside a request"}, edges=edges)
+def _poisoned_input(case: Forward) -> tuple[int, int, int] | None:
+    """A request, one of its inputs, and how many of those are cached; by the case's seed."""
+    counts = [(min(r.start, case.geometry.W - 1) if r.length else 0, r.length) for r in case.requests]
+    every = [(index, at, cached) for index, (cached, new) in enumerate(counts) for at in range(cached + new)]
+    return every[case.seed % len(every)] if every else None
+
+
+def poisoned_edges(case: Forward) -> frozenset[str]:
+    """The edges of a forward, and where the poison is put."""
+    if (found := _poisoned_input(case)) is None:
+        return edges(case)
+    return edges(case) | {"poison in the cache" if found[1] < found[2] else "poison in x"}
+
+
+def _poison(batch: Batch, index: int, at: int, cached: int, value: float) -> None:
+    """Puts a value into one input, in x or in the cache, for every request that shares it."""
+    case, geometry = batch.case, batch.case.geometry
+    channel, N = case.seed % geometry.C, geometry.N
+    if at >= cached:
+        batch.x[case.first_rows[index] + at - cached, channel] = value
+        batch.inputs[index][at, channel] = value
+        return
+    block, inside = divmod(case.requests[index].start - cached + at, N)
+    physical = batch.placement.blocks[index][block]
+    batch.cache[physical, channel // geometry.ws, inside, geometry.off_s + channel % geometry.ws] = value
+    for other, (request, inputs) in enumerate(zip(case.requests, batch.inputs, strict=True)):
+        context = len(inputs) - request.length
+        for offset in range(context):
+            block, within = divmod(request.start - context + offset, N)
+            if within == inside and batch.placement.blocks[other][block] == physical:
+                inputs[offset, channel] = value
+
+
+NONFINITE = NEEDS | {"negative slot inside a request", "poison in the cache", "poison in x"}
+
+
+@invariant("values", needs=NONFINITE, edges=poisoned_edges)
 def nan_containment(ops: Any, case: Forward) -> None:
-    """A NaN in one row and channel of `x` reaches the outputs whose taps it is, and no other bit."""
+    """A NaN or infinity in one input, of `x` or the cache, reaches the outputs it is a tap of, and no other bit."""
     __tracebackhide__ = True
     batch = build(case, device=ops.device)
     wanted = forward(ops, batch, "values.nan_containment")
     poisoned = build(case, device=ops.device)
-    rows, C, W = case.rows, case.geometry.C, case.geometry.W
-    if not rows:
+    if (found := _poisoned_input(case)) is None:
         return
-    row, channel = case.seed % rows, case.seed % C
-    poisoned.x[row, channel] = float("nan")
+    value = (float("nan"), float("inf"), float("-inf"))[case.seed // 3 % 3]
+    _poison(poisoned, *found, value)
     got = forward(ops, poisoned, "values.nan_containment")
-    first = int(poisoned.query_start[row])
-    length = next(r.length for r, at in zip(case.requests, case.first_rows, strict=True) if r.length and at == first)
-    reached = torch.arange(row, min(row + W, first + length))
-    takes = (batch.slots[reached] >= 0) | ((reached == row) & case.use_residual)
-    wanted[reached[takes], channel] = float("nan")
+    truth, magnitude = exact(poisoned)
+    reached = ~(truth.isfinite() & magnitude.isfinite())
+    wanted[reached] = truth[reached].to(wanted.dtype)
+    if case.activation is not None and value == value:
+        wanted[reached] = got[reached]  # the SiLU of an infinity is what its formula gives: 0, NaN or an infinity
     both = got.isnan() & wanted.isnan()  # a NaN's payload may change on its way
     compare_bits("values.nan_containment", poisoned, got.masked_fill(both, 0.0), wanted.masked_fill(both, 0.0))
 

@@ -5,7 +5,9 @@ Tried with Triton 3.6.0, 3.7.0, 3.8.0 and 3.9.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ import triton
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import ASTSource, make_backend
-from triton.runtime.autotuner import Autotuner
+from triton.runtime.autotuner import Autotuner, Config
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
 # from 9.0 on, TTIR is the same for every NVIDIA target; older ones rewrite tensor descriptors
@@ -24,6 +26,7 @@ FORCED_OPTIONS = {"debug": True, "sanitize_overflow": False}
 # how the type of a descriptor made on the host begins; TTIR lists its sizes and strides behind it
 DESCRIPTOR = "tensordesc"
 
+Seen = Callable[[str, list[str], list[str], str], None]
 _backend: Any = None
 _binders: dict[int, tuple[Any, Callable]] = {}
 
@@ -137,38 +140,86 @@ def version() -> str:
 
 
 class Interception:
-    """Replaces `JITFunction.run` (and the autotuner's timing) by a callback until `restore`."""
+    """Replaces `JITFunction.run` by a callback until `restore`."""
 
     def __init__(self, launch: Callable[..., None]) -> None:
         self.saved_run = JITFunction.run
-        self.saved_bench = Autotuner._bench
-        self.saved_tuning = Autotuner.run
 
         def run(function: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
             if not warmup:
                 launch(function, args, grid, kwargs)
 
-        def bench(tuner: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
-            # no timing without a device: all configurations are equal, so the first one is taken
-            return [0.0, 0.0, 0.0]
-
-        def tune(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
-            # what is chosen here must not outlive the machine
-            kept, tuner.cache = tuner.cache, {}
-            try:
-                return saved_tuning(tuner, *args, **kwargs)
-            finally:
-                tuner.cache = kept
-
-        saved_tuning = self.saved_tuning
-        Autotuner.run = tune
         JITFunction.run = run
-        Autotuner._bench = bench
 
     def restore(self) -> None:
         JITFunction.run = self.saved_run
-        Autotuner.run = self.saved_tuning
-        Autotuner._bench = self.saved_bench
+
+
+@contextmanager
+def choosing(choice: int, seen: Seen | None = None) -> Iterator[None]:
+    """Runs autotuned kernels in configuration number `choice` of those that their prune hooks leave, untimed.
+
+    Counts past the last from the first again. A launch is what every launch after tuning is: the chosen configuration's
+    own pre_hook runs, what surrounds timing (reset_to_zero, restore_value) does not. `seen` is told the kernel's name,
+    all configurations, those left, and the one that runs, in words.
+    """
+    saved = Autotuner.run
+
+    def run(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
+        tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+        try:
+            left = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
+            if not left:
+                raise ValueError(f"the prune hooks of {tuner.base_fn.__name__} leave no configuration")
+            config = left[choice % len(left)]
+            if seen is not None:
+                every, some = ([configuration(one) for one in group] for group in (tuner.configs, left))
+                seen(tuner.base_fn.__name__, every, some, configuration(config))
+            if config.pre_hook is not None:
+                config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
+            return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+        finally:
+            tuner.nargs = None
+
+    Autotuner.run = run
+    try:
+        yield
+    finally:
+        Autotuner.run = saved
+
+
+def configuration(config: Any) -> str:
+    """Returns a configuration in words: what differs from Triton's defaults, meta-parameters first."""
+    usual = Config({}).all_kwargs()
+    words = [f"{name}={value}" for name, value in config.all_kwargs().items() if usual.get(name) != value]
+    if config.pre_hook is not None:
+        words.append(f"pre_hook={getattr(config.pre_hook, '__name__', config.pre_hook)}")
+    return ", ".join(words) or "defaults"
+
+
+def configurations(packages: set[str]) -> list[list[dict[str, Any]]]:
+    """Returns the meta-parameters of every configuration of every autotuned kernel defined in these packages."""
+    tuners = [one for one in gc.get_objects() if issubclass(type(one), Autotuner)]
+    own = [tuner for tuner in tuners if tuner.base_fn.__module__.partition(".")[0] in packages]
+    return [[config.all_kwargs() for config in tuner.configs] for tuner in own]
+
+
+@contextmanager
+def noting_constants() -> Iterator[set[int]]:
+    """Notes the whole-number constexpr arguments of every launch; inside a machine, enter it after the machine."""
+    saved, noted = JITFunction.run, set[int]()
+
+    def run(function: JITFunction, *args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(function.arg_names, args, strict=False)), **kwargs}
+        values = [given.get(one.name, one.default) for one in function.params if one.is_constexpr]
+        noted.update(value for value in values if type(value) is int)
+        return saved(function, *args, **kwargs)
+
+    JITFunction.run = run
+    try:
+        yield noted
+    finally:
+        JITFunction.run = saved
 
 
 _counted: set[str] = set()

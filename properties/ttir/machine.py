@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
@@ -34,6 +34,7 @@ class Machine:
 
     `checks` looks for hazards; `fma` contracts products and sums as the GPU's compiler does; a loop of
     more than `loop_limit` rounds is stopped and reported; tensors in `read_only` must not be stored to.
+    Autotuned kernels run in configuration number `configuration` of those that their prune hooks leave.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Machine:
         fma: bool = True,
         loop_limit: int = 100_000,
         read_only: Sequence[Any] = (),
+        configuration: int = 0,
     ) -> None:
         self.checks = checks
         self.fma = fma
@@ -52,7 +54,8 @@ class Machine:
         self.launches: list[Launch] = []
         self.fresh = Fresh()
         self._keys: set[tuple] = set()
-        self._interceptions: list[tuple[frontend.Interception, Any]] = []
+        self.configuration = configuration
+        self._interceptions: list[ExitStack] = []
 
     @property
     def specialisations(self) -> int:
@@ -61,10 +64,12 @@ class Machine:
 
     def __enter__(self) -> Machine:
         frontend.refuse_interpreter()
+        taken_over = ExitStack()
+        taken_over.callback(frontend.Interception(self._launch).restore)
+        taken_over.enter_context(frontend.choosing(self.configuration))
         # torch without CUDA raises when asked; torch with it does not know the tapes
-        asked = patch.object(torch.cuda.graphs, "_cuda_isCurrentStreamCapturing", is_capturing)
-        asked.start()
-        self._interceptions.append((frontend.Interception(self._launch), asked))
+        taken_over.enter_context(patch.object(torch.cuda.graphs, "_cuda_isCurrentStreamCapturing", is_capturing))
+        self._interceptions.append(taken_over)
         if self.checks:
             self.fresh.enter()
         return self
@@ -74,9 +79,7 @@ class Machine:
     ) -> None:
         if self.checks:
             self.fresh.exit()
-        interception, asked = self._interceptions.pop()
-        interception.restore()
-        asked.stop()
+        self._interceptions.pop().close()
 
     def clear(self) -> None:
         """Forgets hazards and launches; a launch holds on to its tensors."""

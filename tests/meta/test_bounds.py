@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from properties.bounds import allowed_error, half_ulp
+from properties.bounds import allowed_error, half_ulp, may_overflow
 from properties.contract import DTYPES
 from reference.dense import dense_conv
 
@@ -81,3 +81,11 @@ def test_a_truncated_result_leaves_the_bound():
     allowed = allowed_error(truth, magnitude, inputs[-1].double(), 4, torch.bfloat16, None, True)
     truncated = (truth.float().view(torch.int32) & -65536).view(torch.float32)
     assert ((truncated.double() - truth).abs() > allowed).any()
+
+
+@pytest.mark.parametrize(("sum_", "is_allowed"), [(65504.0, False), (65519.0, False), (65520.0, True), (70000.0, True)])
+def test_overflow_begins_half_an_ulp_above_the_largest_number(sum_, is_allowed):
+    """Allows infinity to a kernel exactly where rounding to nearest gives it, for sums without an error."""
+    exact = torch.tensor([sum_], dtype=torch.float64)
+    assert torch.tensor(sum_).to(torch.float16).isinf().item() is is_allowed
+    assert may_overflow(exact, half_ulp(exact, torch.float16), torch.float16).item() is is_allowed

@@ -11,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 
 import sconv
-from properties import strategies
+from properties import graph_strategies
 from properties.candidate import Candidate
 from properties.cases import Forward, Geometry, Request
 from properties.contract import OPERATORS
@@ -49,7 +49,7 @@ def first_violation(ops: Ops, mode: str) -> Violation | None:
     found: list[Violation] = []
 
     @DRAWING
-    @given(strategies.replays("bf16", mode))
+    @given(graph_strategies.replays("bf16", mode))
     def every(case: Replays) -> None:
         if found:
             return

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 
-from properties import cases, strategies
+from properties import cases, specialisation, strategies
 from properties.cases import Forward, Geometry, Layout, Metadata, Request
 from properties.invariants import cache, hazards, metadata, values
 
@@ -73,6 +73,26 @@ def test_forwards_reach_every_edge():
     }  # fmt: skip  # a list of words reads better in rows
     assert names - {"cases"} == wanted
     assert {edge: share for edge, share in reached.items() if share < 0.01} == {}
+
+
+def test_forwards_reach_every_specialisation():
+    """Draws each scalar as 1, as a multiple of 16 and as another number, and tensors on and off 16 bytes."""
+    reached = shares(strategies.forwards("bf16"), specialisation.of_forward)
+    kinds = ("1", "multiple of 16", "other")
+    names = ("T", "N", "row stride of x", "page stride", "head stride", "token stride", "channel stride of the weight",
+             "tap stride of the weight", "row stride of the table", "columns of the table")  # fmt: skip  # as above
+    wanted = {f"{name}: {kind}" for name in names for kind in kinds} | {"aligned", "not aligned"}
+    wanted.remove("channel stride of the weight: multiple of 16")  # W, twice W, or 1
+    assert {one: share for one in wanted if (share := reached.get(one, 0)) < 0.01} == {}
+
+
+def test_metadata_reaches_every_specialisation():
+    """The same for the metadata calls."""
+    reached = shares(strategies.metadata(), specialisation.of_metadata)
+    names = ("requests", "requests but one", "rows", "padded rows")
+    wanted = {f"{name}: {kind}" for name in names for kind in ("1", "multiple of 16", "other")}
+    wanted |= {"aligned", "not aligned", "search steps: 1", "search steps: other"}
+    assert {one: share for one in wanted if (share := reached.get(one, 0)) < 0.01} == {}
 
 
 def test_metadata_reaches_every_edge():

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from properties import cases
 from properties.candidate import load
 from properties.engines import choose
+from properties.replay import replay
+from properties.verdict import Violation
 from tests.meta.judging_table import table, violation
 from tests.meta.upstream_faults import UPSTREAM, UPSTREAM_FAULTS, changed
 
@@ -20,10 +25,31 @@ HAZARDS_ALONE = {
 OTHERS = 6  # cases of each other property
 
 
+# What the README says of the unchanged file: property, and its smallest case.
+FINDINGS = (
+    (
+        "sizes.far_table",
+        "Forward(geometry=Geometry(W=2), requests=(Request(), Request(), Request(start=1)), "
+        "layout=Layout(table_gap=2**30))",
+    ),
+    ("sizes.far_heads", "Forward(geometry=Geometry(H=3), layout=Layout(head_stride=2**30))"),
+    ("sizes.far_weights", "Forward(geometry=Geometry(W=4), layout=Layout(weight='far'))"),
+)
+
+
 @pytest.fixture(autouse=True)
 def own_counts(monkeypatch):
     """Keeps what faults violate out of the run's own verdicts."""
     monkeypatch.setattr("properties.tally.COUNTS", {})
+
+
+@pytest.mark.parametrize(("name", "case"), FINDINGS, ids=[name for name, _ in FINDINGS])
+def test_findings_in_the_unchanged_file(name, case):
+    """Violates what the README says, by the case that it prints, which sconv holds."""
+    assert f'`{name} "{case}"`' in (Path(__file__).parents[2] / "README.md").read_text()
+    replay("sconv", name, eval(case, vars(cases)), "ttir")
+    with pytest.raises(Violation, match=name):
+        replay(str(UPSTREAM), name, eval(case, vars(cases)), "ttir")
 
 
 @pytest.mark.parametrize("name", UPSTREAM_FAULTS)

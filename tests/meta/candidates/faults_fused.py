@@ -157,6 +157,50 @@ class Truncates(Plain):
         return (nearest.view(torch.int16) - is_too_large.to(torch.int16)).view(dtype)
 
 
+def flushed(values: torch.Tensor) -> torch.Tensor:
+    """The values, with zeros in place of subnormals."""
+    return torch.where(values.abs() < torch.finfo(values.dtype).tiny, torch.zeros_like(values), values)
+
+
+class FlushesSubnormals(Plain):
+    """Results go through arithmetic that has no subnormals."""
+
+    def round(self, result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return flushed(super().round(result, dtype))
+
+
+class Saturates(Plain):
+    """The conversion clamps."""
+
+    def round(self, result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        largest = torch.finfo(dtype).max
+        return super().round(result, dtype).clamp(-largest, largest)
+
+
+class SumsInDtype(Plain):
+    """No fp32 anywhere: in fp16 a partial sum overflows that fp32 holds."""
+
+    def sum_taps(self, step: Step, weight: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros_like(step.x)
+        for k in range(step.W):
+            total += self.tap(step, step.W - 1 - k) * self.tap_weight(weight, k).to(step.x.dtype)
+        return total.float()
+
+
+class LosesSignOfZero(Plain):
+    """What is stored went through an addition of 0."""
+
+    def value_to_store(self, step: Step, activated: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        return step.x + 0
+
+
+class StoresNoSubnormals(Plain):
+    """What is stored went through arithmetic that has no subnormals."""
+
+    def value_to_store(self, step: Step, activated: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        return flushed(step.x)
+
+
 class RoundsTwice(Plain):
     """The sum passes through the dtype of `x` on its way."""
 

@@ -107,6 +107,15 @@ def test_autotune_and_heuristics():
     assert machine.hazards == []
 
 
+def test_another_configuration():
+    """A machine runs the configuration that it was asked for, and counts past the last from the first."""
+    for number, block in ((0, 16), (1, 32), (2, 16)):
+        out = torch.zeros(40)
+        with Machine(configuration=number):
+            tuned[lambda meta: (triton.cdiv(40, meta["BLOCK"]),)](torch.zeros(40), out, 40)
+        assert torch.equal(out, torch.full((40,), float(block)))
+
+
 def test_tuning_leaves_no_trace():
     """What the machine takes for the best configuration is forgotten when it ends."""
     tuned.cache.clear()
