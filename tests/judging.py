@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy
 
 from properties import tally
 from properties.engines.base import Ops
+from properties.invariants.history import Living
+from properties.lives import Deed
 from properties.verdict import NotJudged, Violation
 
 DTYPES = ("bf16", "fp16", "fp32")
+LIFE = 4  # cases that a life counts for: it is a dozen forwards
+RULES = 14  # of a life at most
+Machine = Callable[..., RuleBasedStateMachine]
 
 
 def judge(
     request: pytest.FixtureRequest,
     ops: Ops,
     invariant: Callable[[Any, Any], None],
-    cases: SearchStrategy[Any],
+    cases: SearchStrategy[Any] | Machine,
     *pinned: Any,
 ) -> None:
     """Calls `invariant(ops, case)` for every pinned case and for as many drawn ones as the profile says.
 
-    A test that is not one of three dtypes draws three times as many.
+    A test that is not one of three dtypes draws three times as many. A state machine in place of a strategy lives
+    a quarter as many lives, judged step by step: each is a dozen forwards.
     """
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
@@ -42,12 +50,15 @@ def judge(
         __tracebackhide__ = True
         patience.run(invariant, ops, case)
 
-    # Hypothesis files failures under the function's name and source: one name per property and dtype.
-    every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
+    # Hypothesis files failures under the function's source and digest: one digest per property and dtype.
+    every_case._hypothesis_internal_add_digest = request.node.name.encode()  # type: ignore[attr-defined]  # as its plugin
     count = settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES))
-    test = settings(max_examples=count)(given(cases)(every_case))
-    for case in pinned:
-        test = example(case)(test)
+    if isinstance(cases, SearchStrategy):
+        test = settings(max_examples=count)(given(cases)(every_case))
+        for case in pinned:
+            test = example(case)(test)
+    else:
+        test = partial(live, cases, ops, entry, patience, request.node.name, -(-count // LIFE))
     words = ""
     try:
         test()
@@ -59,6 +70,39 @@ def judge(
         words = f"not judged [{entry.name}]: {reason}"
     if words:
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
+
+
+def live(machine: Machine, ops: Ops, entry: tally.Property, patience: Patience, name: str, count: int) -> None:
+    """Runs a state machine over so many lives; under `name` Hypothesis files their failures."""
+    __tracebackhide__ = True
+
+    def begin() -> RuleBasedStateMachine:
+        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience))
+
+    begin._hypothesis_internal_add_digest = name.encode()  # type: ignore[attr-defined]  # as its pytest plugin does
+    steps = settings(max_examples=count, stateful_step_count=RULES)
+    run_state_machine_as_test(begin, settings=steps)  # type: ignore[arg-type]  # documented to take a function
+
+
+class StepByStep:
+    """A life under judgement: bounded and counted as whole cases are."""
+
+    def __init__(self, living: Living, entry: tally.Property, patience: Patience) -> None:
+        self.living, self.entry, self.patience = living, entry, patience
+        self.holds = True
+
+    def do(self, step: Deed) -> None:
+        """Judges the next step."""
+        __tracebackhide__ = True
+        self.holds = False
+        with self.patience.watching(), tally.counting(self.entry, self.living.ops, self.living.so_far):
+            self.living.do(step)
+        self.holds = True
+
+    def end(self) -> None:
+        """Counts the life, if it held to its end."""
+        if self.holds:
+            tally.count_case(self.entry, self.living.so_far)
 
 
 class OutOfPatience(BaseException):
@@ -79,15 +123,22 @@ class Patience:
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
         """Judges a case, or ends the test once a failure is known and its time is over."""
         __tracebackhide__ = True
+        with self.watching():
+            invariant(ops, case)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Keeps the smallest violation of what is judged inside."""
+        __tracebackhide__ = True
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfPatience
         try:
-            invariant(ops, case)
+            yield
         except Violation as violation:
             if self.deadline is None:
                 Patience.failures += 1
                 self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
-            if self.smallest is None or len(repr(case)) <= len(repr(self.smallest.case)):
+            if self.smallest is None or len(repr(violation.case)) <= len(repr(self.smallest.case)):
                 self.smallest = violation
             raise
 
