@@ -75,7 +75,8 @@ class Books:
     def _(self, step: Fork) -> None:
         parent, positions = self._living(step.parent), step.positions
         if not 0 <= positions <= parent.known or not self.can_fork(step.parent, positions):
-            raise ValueError(f"sequence {step.parent} cannot be forked at {positions}: it has {parent}")
+            held = f"{parent.cached} positions in the cache, in blocks {parent.blocks}"
+            raise ValueError(f"sequence {step.parent} cannot be forked at position {positions}: it has {held}")
         whole, rest = divmod(positions, self.N)
         child = Sequence(positions, self.pool.share(parent.blocks[:whole]), known=positions)
         self.copied = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from properties.cases import Case, Geometry, layer_streams
 
@@ -17,7 +16,7 @@ class Admit(Case):
 
 @dataclass(frozen=True, repr=False)
 class Fork(Case):
-    """A new sequence with the first `positions` of a live one: whole blocks are shared, of a last part it gets a copy."""
+    """A new sequence with the first `positions` of a live one: whole blocks are shared, the last part is copied."""
 
     parent: int = 0
     positions: int = 0
@@ -69,7 +68,8 @@ class Free(Case):
     sequence: int = 0
 
 
-Deed = Union[Admit, Fork, Step, WarmUp, LetGo, Preempt, Free]
+Deed = Admit | Fork | Step | WarmUp | LetGo | Preempt | Free
+ONE_CHANNEL = Geometry()
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +80,7 @@ class Life(Case):
     one stream, that of the geometry. `layers` lie side by side in every block. Before the first step the cache is NaN.
     """
 
-    geometry: Geometry = Geometry()
+    geometry: Geometry = ONE_CHANNEL
     steps: tuple[Deed, ...] = ()
     kv: int = 0
     layers: int = 1

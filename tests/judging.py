@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy
 
 from properties import tally
 from properties.engines.base import Ops
 from properties.invariants.history import Living
-from properties.lives import Deed
+from properties.lives import Deed, Life
+from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
 
 DTYPES = ("bf16", "fp16", "fp32")
@@ -58,7 +59,7 @@ def judge(
         for case in pinned:
             test = example(case)(test)
     else:
-        test = partial(live, cases, ops, entry, patience, request.node.name, -(-count // LIFE))
+        test = partial(live, cases, invariant, ops, patience, request.node.name, -(-count // LIFE))
     words = ""
     try:
         test()
@@ -72,30 +73,45 @@ def judge(
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
 
 
-def live(machine: Machine, ops: Ops, entry: tally.Property, patience: Patience, name: str, count: int) -> None:
-    """Runs a state machine over so many lives; under `name` Hypothesis files their failures."""
+def live(
+    machine: Machine, invariant: Callable[[Any, Any], None], ops: Ops, patience: Patience, name: str, count: int
+) -> None:
+    """Runs a state machine over so many lives; under `name` Hypothesis files their failures, which are then reduced."""
     __tracebackhide__ = True
+    entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
 
     def begin() -> RuleBasedStateMachine:
-        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience))
+        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry))
+
+    def failing(case: Life) -> Any:
+        try:
+            patience.run(invariant, ops, case)
+        except Violation as violation:
+            return violation.case
+        return None
 
     begin._hypothesis_internal_add_digest = name.encode()  # type: ignore[attr-defined]  # as its pytest plugin does
-    steps = settings(max_examples=count, stateful_step_count=RULES)
-    run_state_machine_as_test(begin, settings=steps)  # type: ignore[arg-type]  # documented to take a function
+    phases = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
+    steps = settings(max_examples=count, stateful_step_count=RULES, phases=phases)
+    try:
+        with patience.watching():
+            run_state_machine_as_test(begin, settings=steps)  # type: ignore[arg-type]  # documented to take a function
+    except Violation as violation:
+        reduced(violation.case, failing)  # type: ignore[arg-type]  # the invariant is given lives
+        raise patience.smallest from None  # type: ignore[misc]  # there is one by now
 
 
 class StepByStep:
-    """A life under judgement: bounded and counted as whole cases are."""
+    """A life under judgement, counted as whole cases are."""
 
-    def __init__(self, living: Living, entry: tally.Property, patience: Patience) -> None:
-        self.living, self.entry, self.patience = living, entry, patience
-        self.holds = True
+    def __init__(self, living: Living, entry: tally.Property) -> None:
+        self.living, self.entry, self.holds = living, entry, True
 
     def do(self, step: Deed) -> None:
         """Judges the next step."""
         __tracebackhide__ = True
         self.holds = False
-        with self.patience.watching(), tally.counting(self.entry, self.living.ops, self.living.so_far):
+        with tally.counting(self.entry, self.living.ops, self.living.so_far):
             self.living.do(step)
         self.holds = True
 

@@ -84,7 +84,8 @@ class Living:
         __tracebackhide__ = True
         self.so_far = replace(self.so_far, steps=(*self.so_far.steps, step))
         self.books.apply(step)
-        self._carry_out(step)
+        with self.ops.judging(self.property_name, self.so_far):
+            self._carry_out(step)
 
     @singledispatchmethod
     def _carry_out(self, step: Deed) -> None:
