@@ -111,8 +111,9 @@ class Server:
             self.pool.reserve(sequence, sequence.cached + count)
             spans.append(Span(number, sequence.cached, count, tuple(sequence.blocks)))
         rows = [sequence.inputs[sequence.cached : sequence.cached + count] for sequence, count in work]
-        self.fill(spans, torch.cat([*rows, self.guarded["x 0"].view.new_ones(pads, rows[0].shape[1]).cpu()]))
-        out = torch.cat([one.detach().cpu() for one in self.launch(sum(span.count for span in spans) + pads)], 1)
+        x = torch.cat([*rows, torch.ones(pads, rows[0].shape[1], dtype=rows[0].dtype)])
+        self.fill(spans, x)
+        out = torch.cat([one.detach().cpu() for one in self.launch(len(x))], dim=1)
         for sequence, count in work:
             sequence.cached += count
         return list(out.split([count for _, count in work] + [pads]))[: len(work)]
@@ -181,10 +182,10 @@ class Server:
         view[destination] = view[source]
 
     def _fill_owners(self, counts: list[int], T: int) -> None:
-        starts = np.cumsum([0, *counts], dtype=np.int32)[:-1]
-        padding = [0] * (T - sum(counts))
-        owners = np.concatenate([np.repeat(np.arange(len(counts), dtype=np.int32), counts), padding])
-        for name, truth in (("seq_idx", owners), ("query_start", np.concatenate([np.repeat(starts, counts), padding]))):
+        starts = np.cumsum([0, *counts])[:-1]
+        for name, values in (("seq_idx", np.arange(len(counts))), ("query_start", starts)):
+            truth = np.zeros(T, np.int32)  # padding belongs to request 0
+            truth[: sum(counts)] = np.repeat(values, counts)
             guarded = self.guarded[name]
             guarded.before[RED_ZONE : RED_ZONE + T] = torch.from_numpy(truth).to(self.device)
             if not self.has_own_metadata:
