@@ -167,6 +167,8 @@ class Books:
         decodes = any(span.count == 1 and span.start for span in self.spans)
         if decodes and any(span.count > 1 for span in self.spans):
             self.seen.add("chunk beside a decode")
+        if sum(span.count > 1 for span in self.spans) > 1:
+            self.seen.add("two chunks")
         if step.pads:
             self.seen.add("padded rows")
 

@@ -32,6 +32,7 @@ _MOST_ROWS = 48
 _PICK = st.integers(0, MOST_LIVE - 1)
 _SIZE = st.integers(0, 10)
 _BESIDE = st.sampled_from([0, 15, 1, 2, 5, 10])  # which others decode beside, a bit each
+_WINDOW, _ACCEPTED = st.integers(2, 9), st.integers(0, 8)
 _PADS = st.sampled_from([0, 0, 1, 3, 8])
 
 
@@ -125,16 +126,22 @@ class Engine(RuleBasedStateMachine):
         self._forward(len(self.books.sequences) - 1, 1, beside | 1 << self.books.live.index(parent), pads)
 
     @precondition(has_sequences)
-    @rule(pick=_PICK, size=_SIZE, beside=_BESIDE, pads=_PADS)
-    def chunk(self, pick: int, size: int, beside: int, pads: int) -> None:
-        """A sequence runs its next chunk or row, or is computed again, beside decodes of others."""
-        self._forward(self._pick(pick), self._chunk(size), beside, pads)
+    @rule(pick=_PICK, size=_SIZE, beside=_BESIDE, pads=_PADS, is_alike=st.booleans())
+    def chunk(self, pick: int, size: int, beside: int, pads: int, is_alike: bool) -> None:
+        """A sequence runs its next chunk or row, or is computed again, beside decodes or chunks of others."""
+        self._forward(self._pick(pick), self._chunk(size), beside, pads, is_alike=is_alike)
 
     @precondition(has_sequences)
-    @rule(pick=_PICK, window=st.integers(2, 9), accepted=st.integers(0, 8), beside=_BESIDE, pads=_PADS)
+    @rule(pick=_PICK, window=_WINDOW, accepted=_ACCEPTED, beside=_BESIDE, pads=_PADS)
     def verify(self, pick: int, window: int, accepted: int, beside: int, pads: int) -> None:
-        """A sequence runs a row and drafts, of which some are accepted."""
+        """A sequence runs a row and drafts, of which some are accepted, beside decodes of others."""
         self._forward(self._pick(pick), window, beside, pads, window - 1 - accepted % window)
+
+    @precondition(has_sequences)
+    @rule(window=_WINDOW, accepted=_ACCEPTED, pads=_PADS)
+    def verify_all(self, window: int, accepted: int, pads: int) -> None:
+        """All sequences run a row and drafts."""
+        self._forward(self._pick(0), window, -1, pads, window - 1 - accepted % window, is_alike=True)
 
     @precondition(lambda self: bool(self._with_old_blocks()))
     @rule(pick=_PICK)
@@ -181,15 +188,21 @@ class Engine(RuleBasedStateMachine):
         """Rows of a chunk: of one row first, around W and N, none last."""
         return [*self.sizes, 0][size % (len(self.sizes) + 1)]
 
-    def _forward(self, number: int, count: int, beside: int, pads: int, rejected: int = 0) -> None:
-        """A forward of one sequence, and of a row of each other one that `beside` names, as far as there is room."""
+    def _forward(
+        self, number: int, count: int, beside: int, pads: int, rejected: int = 0, is_alike: bool = False
+    ) -> None:
+        """A forward of one sequence and of those others that `beside` names, which run a row each if not `is_alike`.
+
+        As far as there is room.
+        """
         others = [n for at, n in enumerate(self.books.live) if beside >> at & 1 and n != number]
         free, rows, work = len(self.books.pool.free), 0, []
-        for one, wanted in ((number, count), *((other, 1) for other in others)):
-            fits = self._fitting(one, min(wanted, self.most_rows - rows), free)
+        for one in (number, *others):
+            is_full = is_alike or one == number
+            fits = self._fitting(one, min(count if is_full else 1, self.most_rows - rows), free)
             free -= self.books.pool.missing(self.books.sequences[one], self.books.sequences[one].cached + fits)
             rows += fits
-            work.append(Rows(one, fits, min(rejected, fits) if one == number else 0))
+            work.append(Rows(one, fits, min(rejected, fits) if is_full else 0))
         self._do(Step(tuple(work), pads))
 
     def _fitting(self, number: int, wanted: int, free: int) -> int:

@@ -36,6 +36,7 @@ NEEDS = {
     "recycled block",
     "rejected drafts",
     "shared prefix",
+    "two chunks",
     "two layers",
 }
 

@@ -151,7 +151,7 @@ def test_lives_reach_every_edge():
     shares = {edge: hits / reached["lives"] for edge, hits in reached.items()}
     assert {edge: shares.get(edge, 0) for edge in history.NEEDS if shares.get(edge, 0) < 1 / 6} == {}
     assert set(shares) == history.NEEDS | {"lives", "NaN left behind", "request without rows"}
-    assert shares["NaN left behind"] > 0.01
+    assert min(shares.values()) > 0.01
 
 
 @pytest.mark.parametrize("name", ONLY_LIVES)
