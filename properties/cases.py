@@ -172,17 +172,19 @@ class Streams(Case):
     @property
     def forwards(self) -> tuple[Forward, ...]:
         """The four forwards, each with contents of its own."""
-        offsets = (0, self.kv, 2 * self.kv, 2 * self.kv + self.wide)
-        widths = (self.kv, self.kv, self.wide, self.wide)
-        D = max(self.forward.geometry.D, 2 * self.kv + 2 * self.wide)
+        streams = layer_streams(replace(self.forward.geometry, ws=self.wide), self.kv)
         return tuple(
-            replace(
-                self.forward,
-                geometry=replace(self.forward.geometry, off_s=off_s, ws=ws, D=D),
-                seed=4 * self.forward.seed + stream,
-            )
-            for stream, (off_s, ws) in enumerate(zip(offsets, widths, strict=True))
+            replace(self.forward, geometry=geometry, seed=4 * self.forward.seed + stream)
+            for stream, geometry in enumerate(streams)
         )
+
+
+def layer_streams(geometry: Geometry, kv: int) -> tuple[Geometry, ...]:
+    """The K, V, attention and MLP streams of a layer: two of width `kv`, two of the geometry's, from offset 0 on."""
+    wide = geometry.ws
+    spans = ((0, kv), (kv, kv), (2 * kv, wide), (2 * kv + wide, wide))
+    D = max(geometry.D, 2 * kv + 2 * wide)
+    return tuple(replace(geometry, off_s=off_s, ws=ws, D=D) for off_s, ws in spans)
 
 
 def streams_edges(case: Streams) -> frozenset[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import torch
 
-from properties.cases import Forward
+from properties.cases import Forward, Geometry
 from properties.tensors import Batch
 
 
@@ -52,24 +54,29 @@ def let(batch: Batch, row: int) -> str:
 def then(batch: Batch, row: int) -> str:
     """What follows from the contract: where each tap of a row comes from."""
     case = batch.case
-    geometry, index = case.geometry, owner(case, row)
+    index = owner(case, row)
     if int(batch.slots[row]) < 0:
         value = "its own x" if case.use_residual else "0"
         return f"row {row} has slot {int(batch.slots[row])}: it stores nothing and its output is {value}"
     assert index is not None  # only padding has no owner, and padding has no slot
     first, start = case.first_rows[index], case.requests[index].start
-    position = start + row - first
+    return taps(start + row - first, start, first, case.geometry, batch.placement.blocks[index])
+
+
+def taps(
+    position: int, start: int, first_row: int, geometry: Geometry, blocks: Mapping[int, int] | Sequence[int | None]
+) -> str:
+    """Where each tap of a position comes from: `x`, a block of the request by logical number, or before its start."""
     sources = []
     for tap in range(geometry.W):
         source = position - (geometry.W - 1) + tap
         if source < 0:
             sources.append(f"tap {tap} is 0 (position {source})")
         elif source >= start:
-            sources.append(f"tap {tap} is x[{first + source - start}]")
+            sources.append(f"tap {tap} is x[{first_row + source - start}]")
         else:
             block, offset = divmod(source, geometry.N)
-            physical = batch.placement.blocks[index][block]
-            sources.append(f"tap {tap} is block {physical} offset {offset}")
+            sources.append(f"tap {tap} is block {blocks[block]} offset {offset}")
     return f"position {position}: " + ", ".join(sources)
 
 

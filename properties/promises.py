@@ -142,6 +142,6 @@ PROMISES = (
         "history",
         "a random life of a cache (admit, prefill in chunks, decode, draft and reject, fork, free, reuse of blocks, "
         "preempt, graph replay) gives at every step what the full history says",
-        (),
+        ("history.life", "history.public_bugs"),
     ),
 )

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from properties import cases, catalogue, replays
+from properties import cases, catalogue, lives, replays
 from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.judge import Judge
@@ -35,13 +35,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m properties.replay", description=__doc__)
     parser.add_argument("candidate")
     parser.add_argument("property")
-    parser.add_argument("case", help="as a failure prints it: Forward(...), Metadata(...), Schedule(...)")
+    parser.add_argument("case", help="as a failure prints it: Forward(...), Metadata(...), Life(...)")
     parser.add_argument("--engine", default="auto")
     options = parser.parse_args(arguments)
     try:
-        replay(
-            options.candidate, options.property, eval(options.case, {**vars(cases), **vars(replays)}), options.engine
-        )
+        names = vars(cases) | vars(lives) | vars(replays)
+        replay(options.candidate, options.property, eval(options.case, names), options.engine)
     except Violation as violation:
         print(violation)
         return 1

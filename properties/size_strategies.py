@@ -35,7 +35,7 @@ def far_forwards(draw: st.DrawFn, dtype: str = "bf16", what: str = "blocks") -> 
     pool = _FAR_POOLS.get(what)
     small = geometries(dtype, largest=64) if pool is None else st.sampled_from([with_dtype(g, dtype) for g in pool])
     geometry = draw(small)
-    drawn, _ = draw(requests(geometry, most=3 if what == "table" else 2))
+    drawn, _ = draw(requests(geometry, most=3))
     short = tuple(replace(request, length=min(request.length, 2)) for request in drawn)
     return Forward(
         geometry=geometry,

@@ -54,7 +54,8 @@ _HOLES: dict[str, slice] = {
     "later": slice(1, None),
 }
 _HOLE = st.sampled_from(["none"] * 5 + [*_HOLES])
-_FORK = st.sampled_from([0] * 6 + [1, 1, 2, 2, 2, 3])  # how many requests before it the parent of a fork stands
+# How many requests before it the parent of a fork stands; -1: it has the parent that the request before it has.
+_FORK = st.sampled_from([0] * 6 + [1, 1, 2, 2, 3, -1, -1])
 # A whole batch of decodes or of verify windows, as an engine sends it; mostly every request has a length of its own.
 _ALIKE = st.sampled_from([None] * 9 + [1, 0, 2, 3, 5, 9])
 _IS_EMPTY = st.sampled_from([False] * 8 + [True])  # a batch without requests stays rare
@@ -106,6 +107,8 @@ def requests(draw: st.DrawFn, geometry: Geometry, most: int = 8) -> tuple[tuple[
     for length, start, fork, hole in draw(st.lists(each, min_size=1, max_size=most)):
         length = min(length if alike is None else alike, budget - row)
         parent = len(drawn) - fork if 0 < fork <= len(drawn) else None
+        if fork < 0 and drawn:
+            parent = drawn[-1].fork if drawn[-1].fork is not None else len(drawn) - 1
         if parent is not None:  # a fork begins near the last whole block of its parent, which both then read
             start = drawn[parent].start // geometry.N * geometry.N + start % (geometry.W + 1)
         drawn.append(Request(start, length, parent))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ class Property:
     operator: str
     needs: frozenset[str]
     needs_hazards: bool
+    edges: Callable[[Any], Set[str]] | None = None  # of a case; None where no edges are counted
 
     def excuse(self, ops: Any) -> str | None:
         """Why the property cannot be judged with these operators on this engine, or None."""
@@ -67,37 +69,51 @@ def invariant(
     def register(function: Invariant) -> Invariant:
         name = f"{group}.{function.__name__}"
         sentence = (function.__doc__ or "").strip().split("\n")[0]
-        entry = Property(name, group, sentence, operator, frozenset(needs), needs_hazards)
+        entry = Property(name, group, sentence, operator, frozenset(needs), needs_hazards, edges)
         CATALOGUE[name] = entry
 
         @wraps(function)
         def judge(ops: Any, case: Any) -> None:
             __tracebackhide__ = True
-            count = COUNTS.setdefault(name, Count())
-            if excuse := entry.excuse(ops):
-                count.reasons.add(excuse)
-                count.excused = True
-                raise NotJudged(excuse)
-            try:
-                with ops.judging(name, case):
-                    function(ops, case)
-            except Violation as violation:
-                COUNTS.setdefault(violation.property_name, Count()).violated += 1
-                raise
-            except NotJudged as reason:
-                count.reasons.add(str(reason))
-                raise
-            except Exception as error:  # the candidate's own exceptions are violations by now
-                count.reasons.add(f"the judge failed: {type(error).__name__}: {error}")
-                raise
-            count.judged += 1
-            if edges is not None:
-                count.edges |= edges(case)
+            with counting(entry, ops, case):
+                function(ops, case)
+            count_case(entry, case)
 
         judge.entry = entry  # type: ignore[attr-defined]  # the tests read it back
         return judge  # type: ignore[return-value]  # same signature, by construction
 
     return register
+
+
+@contextmanager
+def counting(entry: Property, ops: Any, case: Any) -> Iterator[None]:
+    """Names a property's case to the operators while it is judged, and counts what keeps it from holding."""
+    __tracebackhide__ = True
+    count = COUNTS.setdefault(entry.name, Count())
+    if excuse := entry.excuse(ops):
+        count.reasons.add(excuse)
+        count.excused = True
+        raise NotJudged(excuse)
+    try:
+        with ops.judging(entry.name, case):
+            yield
+    except Violation as violation:
+        COUNTS.setdefault(violation.property_name, Count()).violated += 1
+        raise
+    except NotJudged as reason:
+        count.reasons.add(str(reason))
+        raise
+    except Exception as error:  # the candidate's own exceptions are violations by now
+        count.reasons.add(f"the judge failed: {type(error).__name__}: {error}")
+        raise
+
+
+def count_case(entry: Property, case: Any) -> None:
+    """Counts a case for which a property held."""
+    count = COUNTS.setdefault(entry.name, Count())
+    count.judged += 1
+    if entry.edges is not None:
+        count.edges |= entry.edges(case)
 
 
 def note(violation: Violation) -> None:

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
+from hypothesis.errors import Flaky
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy, sampled_from
 
 from properties import tally
 from properties.engines.base import Ops
+from properties.invariants.history import Living
+from properties.lives import Deed, Life
+from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
 
 DTYPES = ("bf16", "fp16", "fp32")
+LIFE = 4  # cases that a life counts for: it is a dozen forwards
+RULES = 12  # of a life at most
+Machine = Callable[..., RuleBasedStateMachine]
 
 
 def judge(
     request: pytest.FixtureRequest,
     ops: Ops,
     invariant: Callable[[Any, Any], None],
-    cases: SearchStrategy[Any],
+    cases: SearchStrategy[Any] | Machine,
     *pinned: Any,
     share: float = 1.0,
 ) -> None:
     """Calls `invariant(ops, case)` for as many drawn cases as the profile says, then for every pinned one.
 
-    A test that is not one of three dtypes draws three times as many; one of costly cases only a `share` of them.
+    A test that is not one of three dtypes draws three times as many; one of costly cases only a `share` of them. A
+    state machine in place of a strategy lives a quarter as many lives, judged step by step: each is a dozen forwards.
     Autotuned kernels run in a configuration that is drawn as well; pinned cases are judged in all of them.
     """
     __tracebackhide__ = True
@@ -45,12 +54,17 @@ def judge(
         __tracebackhide__ = True
         patience.run(invariant, ops.configured(choice), case)
 
-    # Hypothesis files failures under the function's name and source: one name per property and dtype.
-    every_case.__name__ = every_case.__qualname__ = re.sub(r"\W", "_", request.node.name)
+    # Hypothesis files failures under the function's source and digest: one digest per property and dtype.
+    every_case._hypothesis_internal_add_digest = request.node.name.encode()  # type: ignore[attr-defined]  # as its plugin
     count = round(share * settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES)))
     choices = range(ops.configurations)
-    test = settings(max_examples=count)(given(cases, sampled_from(choices))(every_case))
+    test: Callable[[], None]
+    if isinstance(cases, SearchStrategy):
+        test = settings(max_examples=count)(given(cases, sampled_from(choices))(every_case))
+    else:
+        test = partial(live, cases, invariant, ops, patience, request.node.name, -(-count // LIFE))
     found: Exception | None = None
+    again = ""
     try:
         test()
         # last, since Hypothesis would tell a failing one as it is, and pinned cases are large
@@ -60,11 +74,70 @@ def judge(
         found = error
     except OutOfPatience:
         found = patience.smallest
+    except Flaky:
+        found = patience.smallest
+        if found is None:
+            raise  # not the candidate's doing
+        again = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
     if found is not None:
-        words = str(found) if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
+        words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
+
+
+def live(
+    machine: Machine, invariant: Callable[[Any, Any], None], ops: Ops, patience: Patience, name: str, count: int
+) -> None:
+    """Runs a state machine over so many lives; under `name` Hypothesis files their failures, which are then reduced."""
+    __tracebackhide__ = True
+    entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
+
+    def begin() -> RuleBasedStateMachine:
+        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience.keep))
+
+    def failing(case: Life) -> Any:
+        try:
+            patience.run(invariant, ops, case)
+        except Violation as violation:
+            return violation.case
+        return None
+
+    begin._hypothesis_internal_add_digest = name.encode()  # type: ignore[attr-defined]  # as its pytest plugin does
+    phases = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
+    each = -(-count // ops.configurations)
+    steps = settings(max_examples=each, stateful_step_count=RULES, phases=phases)
+    for choice in range(ops.configurations):
+        ops.configured(choice)
+        try:
+            run_state_machine_as_test(begin, settings=steps)  # type: ignore[arg-type]  # documented to take a function
+        except Violation as violation:
+            reduced(violation.case, failing)  # type: ignore[arg-type]  # the invariant is given lives
+            raise patience.smallest from None  # type: ignore[misc]  # there is one by now
+
+
+class StepByStep:
+    """A life under judgement, counted as whole cases are."""
+
+    def __init__(self, living: Living, entry: tally.Property, keep: Callable[[Exception, Any], None]) -> None:
+        self.living, self.entry, self.keep, self.holds = living, entry, keep, True
+
+    def do(self, step: Deed) -> None:
+        """Judges the next step; `keep` is told what it violates."""
+        __tracebackhide__ = True
+        self.holds = False
+        try:
+            with tally.counting(self.entry, self.living.ops, self.living.so_far):
+                self.living.do(step)
+        except Violation as violation:
+            self.keep(violation, violation.case)
+            raise
+        self.holds = True
+
+    def end(self) -> None:
+        """Counts the life, if it held to its end."""
+        if self.holds:
+            tally.count_case(self.entry, self.living.so_far)
 
 
 class OutOfPatience(BaseException):
@@ -91,12 +164,16 @@ class Patience:
         try:
             invariant(ops, case)
         except Exception as error:  # also the judge's own failures: shrinking them may take minutes
-            if self.deadline is None:
-                Patience.failures += 1
-                self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
-            if self.smallest is None or len(repr(case)) <= self.length:
-                self.smallest, self.length = error, len(repr(case))
+            self.keep(error, case)
             raise
+
+    def keep(self, error: Exception, case: Any) -> None:
+        """Keeps a failure if its case is the shortest, and lets the time for shrinking begin with the first."""
+        if self.deadline is None:
+            Patience.failures += 1
+            self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
+        if self.smallest is None or len(repr(case)) <= self.length:
+            self.smallest, self.length = error, len(repr(case))
 
 
 def dtype_or_leave(ops: Ops, dtype: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import torch
 
 from properties import explain
 from properties.contents import bits
+from properties.memory import Guarded
 from properties.tensors import Batch
 from properties.verdict import Violation
 from reference.dense import dense_conv
@@ -15,18 +17,22 @@ from reference.dense import dense_conv
 
 def forward(ops: Any, batch: Batch, property_name: str) -> torch.Tensor:
     """Calls `fused_sconv` on a batch and returns its output on the host, once shape, dtype and storage are right."""
-    out = ops.fused_sconv(**batch.arguments)
-    case = batch.case
+    return checked(ops, ops.fused_sconv(**batch.arguments), batch.x, batch.guarded, property_name, batch.case)
+
+
+def checked(
+    ops: Any, out: object, x: torch.Tensor, arguments: Mapping[str, Guarded], property_name: str, case: object
+) -> torch.Tensor:
+    """A result of `fused_sconv` on the host, once it has the shape, dtype and device of `x` and memory of its own."""
     if not isinstance(out, torch.Tensor):
         _refuse(property_name, case, f"returned {type(out).__name__}, but should return a tensor")
-    shape = (case.T, case.geometry.C)
-    if tuple(out.shape) != shape:
-        _refuse(property_name, case, f"returned shape {tuple(out.shape)}, but should return {shape}")
-    if out.dtype != batch.x.dtype:
-        _refuse(property_name, case, f"returned dtype {out.dtype}, but should return that of x, {batch.x.dtype}")
-    if out.device != batch.device:
-        _refuse(property_name, case, f"returned a tensor on {out.device}, but x is on {batch.device}")
-    for name, guarded in batch.guarded.items():
+    if out.shape != x.shape:
+        _refuse(property_name, case, f"returned shape {tuple(out.shape)}, but should return {tuple(x.shape)}")
+    if out.dtype != x.dtype:
+        _refuse(property_name, case, f"returned dtype {out.dtype}, but should return that of x, {x.dtype}")
+    if out.device != x.device:
+        _refuse(property_name, case, f"returned a tensor on {out.device}, but x is on {x.device}")
+    for name, guarded in arguments.items():
         if out.numel() and _memory(out) == _memory(guarded.memory):
             _refuse(property_name, case, f"returned memory of its argument {name}, but should return its own")
     if out.numel() and ops.earlier is not None and _memory(out) == _memory(ops.earlier):

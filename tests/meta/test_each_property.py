@@ -41,9 +41,10 @@ SHOWN_BY = {
     "values.one_hot_taps": "taps_reversed",
     "values.unbiased": "truncates",
 }
-# Properties, or groups, whose faults are of other kinds: test_graph_faults.py, test_sizes_caught.py, test_extremes.py.
+# Properties, or groups, whose faults are of other kinds: test_graph_faults, test_lives, test_sizes_caught, test_extremes.
 ELSEWHERE = {
     "graphs",
+    "history",
     "layout.alignment",
     "sizes.far_heads",
     "sizes.far_rows",

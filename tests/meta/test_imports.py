@@ -52,15 +52,16 @@ def test_the_judge_knows_no_kernel():
 
 
 def test_only_strategies_draw():
-    """Inside properties, only strategies and what measures them import Hypothesis, and nothing imports pytest."""
-    drawing = ("strategies.py", "size_strategies.py", "graph_strategies.py", "quality.py")
+    """Inside properties, only strategies, rules and what measures them import Hypothesis; nothing imports pytest."""
+    drawing = ("strategies.py", "size_strategies.py", "graph_strategies.py", "rules.py", "quality.py")
     assert offenders([path for path in files("properties") if path.name not in drawing], "hypothesis") == []
     assert offenders(files("properties"), "pytest") == []
 
 
 def test_cases_hold_no_tensors():
-    """cases and paging describe, and import neither torch nor triton."""
-    assert offenders([ROOT / "properties/cases.py", ROOT / "properties/paging.py"], "torch", "triton") == []
+    """What describes cases imports neither torch nor triton."""
+    describing = ("cases", "paging", "lives", "pool", "books", "scenarios", "reducing", "rules")
+    assert offenders([ROOT / f"properties/{name}.py" for name in describing], "torch", "triton") == []
 
 
 def test_invariants_know_no_engine():
