@@ -20,7 +20,7 @@ GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
 # names of their own, since the one that Hypothesis picks under CI would give every shard the same cases.
-PROFILES = {"pr": 40, "nightly": 400, "campaign": 8_000}
+PROFILES = {"pr": 40, "nightly": 2_400, "campaign": 24_000}
 for profile, examples in PROFILES.items():
     settings.register_profile(
         profile,

@@ -41,7 +41,7 @@ SHOWN_BY = {
     "values.one_hot_taps": "taps_reversed",
     "values.unbiased": "truncates",
 }
-# Properties, or groups, whose faults are of other kinds: test_graph_faults, test_lives, test_sizes_caught, test_extremes.
+# Their faults are of other kinds: test_graph_faults, test_lives, test_sizes_caught, test_extremes.
 ELSEWHERE = {
     "graphs",
     "history",
