@@ -28,7 +28,7 @@ def called(*arguments: str) -> tuple[int, str]:
     ("arguments", "line"),
     [
         (("--candidate", "no/such.py"), "ERROR: candidate 'no/such.py' is no file; allowed: "),
-        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: batch, cache, hazards, history, "),
+        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: batch, cache, graphs, hazards, "),
         (("--hypothesis-profile", "quick"), "ERROR: --hypothesis-profile 'quick' is unknown; allowed: pr, nightly, "),
         (("--engine", "gpu"), "ERROR: engine 'gpu' is unknown; allowed: auto, cuda, ttir, interpreter"),
         pytest.param(

@@ -22,7 +22,7 @@ SHOWN_BY = {
     "cache.read_frame": "gap_times_zero",
     "cache.stores_inputs": "first_request_stored",
     "cache.table_frame": "every_entry_checked",
-    "cache.write_frame": "page_padding_cleared",
+    "cache.write_frame": "slots_normalised",
     "layout.cache_strides": "copied_cache",
     "layout.row_stride_of_x": "contiguous_x",
     "layout.weight_strides": "weight_strides_turn_sums",

@@ -12,7 +12,9 @@ from properties import quality
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/generation.md").read_text()
-STRATEGIES = (ROOT / "properties/strategies.py").read_text()
+STRATEGIES = "".join(
+    (ROOT / f"properties/{name}.py").read_text() for name in ("strategies", "size_strategies", "graph_strategies")
+)
 drawn = cache(quality.drawn)
 
 
@@ -47,4 +49,6 @@ def test_no_strategy_filters():
 def test_every_strategy_of_cases_is_measured():
     """Measures each function that a test draws cases from."""
     parts = {"geometries", "starts", "lengths", "requests"}  # of which the cases are made
+    parts |= {"numbers", "mixed_forwards"}  # forwards of other contents
+    parts |= {"tile_forwards", "tile_metadata", "only"}  # whose sizes are pinned, each judged in every run
     assert set(re.findall(r"^def ([a-z]\w*)\(", STRATEGIES, re.M)) - parts == set(quality.MEASURED)

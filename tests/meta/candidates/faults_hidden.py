@@ -112,6 +112,14 @@ class PagePaddingCleared(Plain):
             padding[step.slot[step.is_stored] // step.N] = 0
 
 
+class SlotsNormalised(Plain):
+    """Every negative slot becomes -1, in the caller's tensor."""
+
+    def finish(self, step: Step, out: torch.Tensor) -> torch.Tensor:
+        step.slot.clamp_(min=-1)
+        return out
+
+
 class GapTimesZero(Plain):
     """The last lane of a block row, which may be nobody's, is loaded and multiplied by 0."""
 
@@ -134,16 +142,12 @@ class ChannelsTimesZero(Plain):
 
 
 class EveryEntryChecked(Plain):
-    """A table with an entry beyond the cache is refused, needed or not."""
+    """A table with the largest number in it is refused, as a marker of what is not used, needed or not."""
 
     def table(self, block_table: torch.Tensor) -> torch.Tensor:
-        if block_table.numel() and int(block_table.max()) >= self.num_blocks:
-            raise ValueError(f"block_table names block {int(block_table.max())} of {self.num_blocks}")
+        if block_table.numel() and int(block_table.max()) == torch.iinfo(block_table.dtype).max:
+            raise ValueError("block_table has an entry that is not used")
         return block_table
-
-    def pages(self, cache: torch.Tensor) -> torch.Tensor:
-        self.num_blocks = len(cache)
-        return cache
 
 
 class CopiedCache(Plain):

@@ -78,18 +78,17 @@ class SkipsWhatIsStored(Plain):
 
 
 class TableRemembered(Plain):
-    """The blocks that a request had in its first forward are remembered, though it may have been given others."""
+    """The first block that a request had in its first forward is remembered, though it may have been given another."""
 
     def __init__(self) -> None:
         self.tables: dict[tuple[int, int], torch.Tensor] = {}
         self.caches: list[torch.Tensor] = []  # held, so that no other cache gets their memory
 
     def tap(self, step: Step, age: int) -> torch.Tensor:
-        if len(step.block_table) == 1 and bool(step.is_stored.all()):
+        if step.block_table.numel() and bool(step.is_stored.all()) and not bool(step.request.any()):
             self.caches.append(step.cache)
             key = (step.cache.data_ptr(), step.off_s)
-            known = self.tables.get(key, step.block_table[:, :0])
-            known = torch.cat([known, step.block_table[:, known.shape[1] :]], dim=1)
-            self.tables[key] = known
-            step = replace(step, block_table=known)
+            table = step.block_table.clone()
+            table[0, 0] = self.tables.setdefault(key, table[0, 0].clone())
+            step = replace(step, block_table=table)
         return super().tap(step, age)
