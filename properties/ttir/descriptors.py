@@ -119,7 +119,8 @@ class _Borrowed:
 
     def fill(self, frame: Frame, pointer: Any, mask: Any, mark: Any) -> None:
         frame.data[self.pointer], frame.taint[self.pointer] = pointer, mark
-        frame.data[self.mask], frame.taint[self.mask] = mask, None
+        # an undefined size or coordinate leaves open which lanes take part, whatever memory happens to hold
+        frame.data[self.mask], frame.taint[self.mask] = mask, mark
 
 
 @operation("tt.descriptor_load", "tt.descriptor_gather", note="lanes outside of the shape are 0, or NaN if so made")
