@@ -5,11 +5,11 @@ from __future__ import annotations
 import mmap
 import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .hazard import Hazard, line_text
@@ -28,14 +28,7 @@ COPIES = {
     torch.ops.aten._to_copy.default,
 }
 # what hands memory to code that neither torch nor the machine sees
-ESCAPES = {
-    torch.Tensor.numpy,
-    torch.Tensor.__array__,
-    torch.Tensor.__dlpack__,
-    torch.Tensor.apply_,
-    torch.Tensor.map_,
-    torch.Tensor.map2_,
-}
+ESCAPES = ("numpy", "__array__", "__dlpack__", "apply_", "map_", "map2_")
 
 
 class _Storage:
@@ -171,14 +164,34 @@ class Fresh(TorchDispatchMode):
         return Hazard("never written", kernel, file, line, line_text(file, line), name, first, count=missing)
 
 
-class _Escapes(TorchFunctionMode):
-    """Notices when a fresh tensor's memory is handed to code that writes unseen."""
+class _Escapes:
+    """Notices when a fresh tensor's memory is handed to code that writes unseen.
+
+    The methods themselves are replaced: a mode that sees every call would cost each `x.shape` of a wrapper.
+    """
 
     def __init__(self, fresh: Fresh) -> None:
-        super().__init__()
         self.fresh = fresh
+        self.entered: list[list[tuple[str, Any]]] = []
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function in ESCAPES and args:
-            self.fresh.forget(args[0])
-        return function(*args, **(kwargs or {}))
+    def __enter__(self) -> None:
+        replaced = []
+        for name in ESCAPES:
+            replaced.append((name, torch.Tensor.__dict__.get(name)))
+            setattr(torch.Tensor, name, self._watched(getattr(torch.Tensor, name)))
+        self.entered.append(replaced)
+
+    def __exit__(self, *reason: Any) -> None:
+        for name, own in self.entered.pop():
+            if own is None:
+                delattr(torch.Tensor, name)  # it was inherited
+            else:
+                setattr(torch.Tensor, name, own)
+
+    def _watched(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def escaping(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            self.fresh.forget(tensor)
+            return method(tensor, *args, **kwargs)
+
+        return escaping

@@ -61,11 +61,8 @@ class Buffer:
         self.address: int = tensor.data_ptr()
         self.item: int = tensor.element_size()
         shape, strides = tuple(tensor.shape), tensor.stride()
-        self.dims, self.extent = layout(shape, strides)
+        self.dims, self.extent, self.limit, self.is_gapless = _bounds(shape, strides)
         self.end = self.address + self.extent * self.item
-        # an array, because comparing with a NumPy scalar costs twice as much
-        self.limit = np.array([self.extent], np.uint64)
-        self.is_gapless = len(self.dims) == 0 or (len(self.dims) == 1 and self.dims[0][1] == 1)
         self.views: dict[str, np.ndarray] = {}
         self.log: Extent | None = None
         self.shadow: np.ndarray | None = None
@@ -112,6 +109,16 @@ class Buffer:
         if rest == 0 and all(0 <= number < size for number, size in zip(index, shape, strict=True)):
             return tuple(index)
         return ("element", int(offset))
+
+
+@lru_cache(maxsize=1024)
+def _bounds(
+    shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[tuple[tuple[int, int], ...], int, np.ndarray, bool]:
+    """Returns the layout, the extent, the same as an array (a scalar is twice as slow to compare), if it is gapless."""
+    dims, extent = layout(shape, strides)
+    is_gapless = len(dims) == 0 or (len(dims) == 1 and dims[0][1] == 1)
+    return dims, extent, np.array([extent], np.uint64), is_gapless
 
 
 @lru_cache(maxsize=1024)
