@@ -45,6 +45,7 @@ class Books:
         self.spans: list[Span] = []  # of the last forward
         self.copied: tuple[int, int] | None = None  # source and destination of the last fork's partial block
         self.earlier: dict[int, int] = {}  # block -> the sequence that held it last
+        self.captured: set[int] = set()  # rows of the graphs that there are
         self.seen = {name for name, holds in (("four streams", case.kv), ("two layers", case.layers > 1)) if holds}
 
     @property
@@ -104,6 +105,10 @@ class Books:
             one.cached = span.start + kept
             one.known = max(one.known, one.cached)
         self._note_forward(step)
+        if step.is_replayed:
+            size = bucket(sum(span.count for span in self.spans) + step.pads)
+            self.seen.add("graph replayed on refilled buffers" if size in self.captured else "graph captured")
+            self.captured.add(size)
 
     @apply.register
     def _(self, step: WarmUp) -> None:
@@ -171,6 +176,11 @@ class Books:
             self.seen.add("two chunks")
         if step.pads:
             self.seen.add("padded rows")
+
+
+def bucket(rows: int) -> int:
+    """The rows of the graph that a step of so many rows runs in."""
+    return max(4, 1 << (rows - 1).bit_length())
 
 
 def life_edges(case: Life) -> frozenset[str]:

@@ -33,10 +33,15 @@ class Rows(Case):
 
 @dataclass(frozen=True, repr=False)
 class Step(Case):
-    """One forward over all streams and layers: `work` in row order, then `pads` rows of padding."""
+    """One forward over all streams and layers: `work` in row order, then `pads` rows of padding.
+
+    Where it `is_replayed`, padding fills it up to a bucket of 4, 8, 16, … rows, and the bucket's graph runs it:
+    captured when the first such step comes, replayed by it and by all later ones.
+    """
 
     work: tuple[Rows, ...] = (Rows(),)
     pads: int = 0
+    is_replayed: bool = False
 
 
 @dataclass(frozen=True, repr=False)

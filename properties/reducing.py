@@ -104,6 +104,8 @@ def _with_pads(step: Deed, pads: Callable[[Step], int]) -> Deed:
 
 def _simpler(step: Deed) -> Iterator[Deed]:
     if isinstance(step, Step):
+        if step.is_replayed:
+            yield replace(step, is_replayed=False)
         if step.pads:
             yield replace(step, pads=0)
             yield replace(step, pads=1)

@@ -33,7 +33,7 @@ class Engine:
     name = "host"
     device = "cpu"
     sees_hazards = False
-    no_graphs = ""  # why the engine cannot capture a region, where it cannot
+    no_graphs = "plain functions on the host have no graphs"  # why the engine cannot capture a region; "" if it can
     unjudged_dtypes: Mapping[str, str] = MappingProxyType({})  # dtype -> why this engine cannot judge it
 
     @classmethod

@@ -17,6 +17,7 @@ class Cuda(Engine):
     """Runs kernels as Triton compiles them for the GPU of this process."""
 
     name = "cuda"
+    no_graphs = ""
     device = "cuda:0"
 
     @classmethod

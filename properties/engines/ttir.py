@@ -23,6 +23,7 @@ class Ttir(Engine):
     """Runs every launch on the machine of `properties.ttir`, all checks on."""
 
     name = "ttir"
+    no_graphs = ""
     sees_hazards = True
 
     def specialisations(self) -> int:

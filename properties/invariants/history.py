@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 from typing import Any, NoReturn
 
 import torch
 
 from properties import explain
-from properties.books import Books, life_edges
+from properties.books import Books, bucket, life_edges
 from properties.bounds import allowed_error
 from properties.contents import bits
 from properties.histories import Histories
@@ -31,6 +31,8 @@ NEEDS = {
     "dummy forward",
     "fork inside a block",
     "four streams",
+    "graph captured",
+    "graph replayed on refilled buffers",
     "padded rows",
     "recomputed",
     "recycled block",
@@ -67,6 +69,8 @@ class Living:
     def __init__(self, ops: Any, property_name: str, case: Life) -> None:
         self.ops, self.property_name, self.so_far = ops, property_name, replace(case, steps=())
         self.books, self.histories = Books(case), Histories(case)
+        self.graphs: dict[int, Any] = {}  # by rows
+        self.pool = ops.engine.pool()
         self.server = Server(
             ops,
             case.geometry,
@@ -106,7 +110,8 @@ class Living:
     def _(self, step: Step) -> None:
         __tracebackhide__ = True
         x = self.histories.extend(self.books, self.books.spans)
-        self._forward(self.books.spans, x, self.histories.padding(step.pads))
+        pads = bucket(len(x) + step.pads) - len(x) if step.is_replayed else step.pads
+        self._forward(self.books.spans, x, self.histories.padding(pads), is_replayed=step.is_replayed)
         self.histories.forget_rejected(self.books)
 
     @_carry_out.register
@@ -120,7 +125,15 @@ class Living:
         spans = [Span(-1, 0, count, ()) for count in counts]
         self._forward(spans, x[:0], x, has_slots=False)
 
-    def _forward(self, spans: list[Span], x: torch.Tensor, padding: torch.Tensor, *, has_slots: bool = True) -> None:
+    def _forward(
+        self,
+        spans: list[Span],
+        x: torch.Tensor,
+        padding: torch.Tensor,
+        *,
+        has_slots: bool = True,
+        is_replayed: bool = False,
+    ) -> None:
         """Runs one forward and compares; rows of `padding` have no slot, those of a dummy request's span among them."""
         __tracebackhide__ = True
         server, T = self.server, len(x) + len(padding)
@@ -128,10 +141,27 @@ class Living:
             raise ValueError(f"a forward has at most {MOST_ROWS} rows of {MOST_REQUESTS} requests: {spans}")
         server.fill(spans, torch.cat([x, padding]), has_slots=has_slots)
         self._compare_memory("seq_idx", "query_start")
-        outs = server.launch(T)
+        outs = self._replay(T) if is_replayed and not self.ops.engine.no_graphs else server.launch(T)
         server.expect_stores(T)
         self._compare_outputs(spans if has_slots else [], outs, padding)
         self._compare_memory(*server.guarded)
+
+    def _replay(self, T: int) -> list[Any]:
+        """Runs the first `T` rows by their graph; the first time it is captured, after an eager run that compiles.
+
+        Running what is stored already once more stores the same: no tap of a forward is one of its own slots.
+        """
+        __tracebackhide__ = True
+        if T not in self.graphs:
+            self.server.launch(T)
+            try:
+                self.graphs[T] = self.ops.capture(partial(self.server.launch, T), self.pool)
+            except Violation:
+                self.graphs[T] = None  # what cannot be captured is told by the group about graphs
+        if self.graphs[T] is None or not all(isinstance(out, torch.Tensor) for out in self.graphs[T].result):
+            return self.server.launch(T)
+        self.ops.replay(self.graphs[T])
+        return [out.clone() for out in self.graphs[T].result]
 
     def _compare_outputs(self, spans: list[Span], outs: list[Any], padding: torch.Tensor) -> None:
         __tracebackhide__ = True

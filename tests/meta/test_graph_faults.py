@@ -12,17 +12,19 @@ from hypothesis import HealthCheck, given, settings
 
 import sconv
 from properties import graph_strategies
+from properties.books import life_edges
 from properties.candidate import Candidate
 from properties.cases import Forward, Geometry, Request
 from properties.contract import OPERATORS
 from properties.engines import ENGINES
 from properties.engines.base import Ops
-from properties.invariants import graphs
+from properties.invariants import graphs, history
+from properties.lives import Admit, Life, Rows, Step
 from properties.quality import same_anywhere
 from properties.replays import Replays
 from properties.ttir import CaptureForbidden, Machine, Tape
 from properties.verdict import NotJudged, Violation
-from tests.meta.candidates.graph_faults import FAULTS, Wrapper
+from tests.meta.candidates.graph_faults import FAULTS, ActualRowsFrozen, Wrapper
 
 NAMES = [name for name in ("ttir", "cuda") if ENGINES[name].unusable() is None]
 INVARIANTS = {"piecewise": graphs.piecewise, "full": graphs.full, "breakable": graphs.breakable}
@@ -86,13 +88,23 @@ LONG = Forward(GEOMETRY, (Request(3, 4), Request(0, 2)), contents="normal", seed
 
 def test_frozen_number_is_named():
     """The difference between the graph's launches and the eager run's is told by name and values."""
-    from tests.meta.candidates.graph_faults import ActualRowsFrozen
-
     case = Replays((SHORT, LONG), dummy="first")
     with pytest.raises(Violation) as caught:
         graphs.piecewise(bound("ttir", ActualRowsFrozen()), case)
     assert "in the graph" in caught.value.but
     assert "is replayed with forward 1: 6 rows of 2 requests" in caught.value.let
+
+
+@pytest.mark.parametrize("engine", NAMES)
+def test_a_graph_of_a_life(engine):
+    """A life's steps run by their bucket's graph; a fault that only replaying shows is seen in the second."""
+    steps = (Admit(), Step((Rows(count=2),), is_replayed=True), Step((Rows(count=4),), is_replayed=True))
+    case = Life(Geometry(N=4, W=4), steps)
+    assert {"graph captured", "graph replayed on refilled buffers"} <= life_edges(case)
+    history.life(bound(engine, Wrapper()), case)
+    with pytest.raises(Violation) as caught:
+        history.life(bound(engine, ActualRowsFrozen()), case)
+    assert caught.value.where["step"] == 2
 
 
 def test_host_read_is_refused():

@@ -15,6 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from properties import cases, lives, replay, strategies
 from properties.books import Books, life_edges
 from properties.cases import Geometry
+from properties.engines.base import Engine as Host
 from properties.invariants import batch, cache, history, schedule, streams, values
 from properties.lives import Admit, Deed, Fork, Free, LetGo, Life, Preempt, Rows, Step, WarmUp
 from properties.reducing import reduced
@@ -95,6 +96,7 @@ class Obliging:
     """Operators that hold the caller to the contract, by the tensors of each call alone."""
 
     name, device, earlier = "obliging", "cpu", None
+    engine = Host()
 
     def offers(self, operator: str) -> bool:
         """Offers both."""
