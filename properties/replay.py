@@ -47,6 +47,9 @@ def main(arguments: list[str]) -> int:
     except (BadCandidate, BadEngine, NotJudged, ValueError, NameError, TypeError, SyntaxError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 4
+    except Exception as error:  # the candidate's own are violations by now
+        print(f"ERROR: cannot judge that case: {type(error).__name__}: {error}", file=sys.stderr)
+        return 4
     print(f"holds: {options.property} for {options.case}")
     return 0
 

@@ -75,6 +75,7 @@ def invariant(
         @wraps(function)
         def judge(ops: Any, case: Any) -> None:
             __tracebackhide__ = True
+            ops.earlier = None  # a case must fail, or hold, by itself
             with counting(entry, ops, case):
                 function(ops, case)
             count_case(entry, case)

@@ -205,7 +205,10 @@ class Ops:
     def replay(self, recording: Recording) -> None:
         """Runs a captured region again."""
         __tracebackhide__ = True
-        machine = recording.replay()
+        try:
+            machine = recording.replay()
+        except Exception as error:
+            raise self._raised("replay", error) from error
         if machine is not None:
             self._observe("fused_sconv", machine, None)
 

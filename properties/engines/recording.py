@@ -29,6 +29,7 @@ class Taped(Recording):
         with Tape() as self.tape:
             self.result = region()
         self.launches = self.tape.launches
+        self.tape.forget()
 
     def replay(self) -> Machine | None:
         """Runs the launches on a machine, all checks on."""

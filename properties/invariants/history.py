@@ -69,6 +69,7 @@ class Living:
     def __init__(self, ops: Any, property_name: str, case: Life) -> None:
         self.ops, self.property_name, self.so_far = ops, property_name, replace(case, steps=())
         self.books, self.histories = Books(case), Histories(case)
+        ops.earlier = None  # a life must fail, or hold, by itself
         self.graphs: dict[int, Any] = {}  # by rows
         self.pool = ops.engine.pool()
         self.server = Server(

@@ -22,6 +22,9 @@ HOST_READS = {
     torch.ops.aten.masked_select.default,
     torch.ops.aten.unique_dim.default,
     torch.ops.aten._unique2.default,
+    torch.ops.aten.unique_consecutive.default,
+    torch.ops.aten.unique_dim_consecutive.default,
+    torch.ops.aten.bincount.default,
 }
 _NAMES = {torch.ops.aten._local_scalar_dense.default: "item(), bool() or int()"}
 # the same, where a tensor on the host needs no operation for it
@@ -30,9 +33,9 @@ READING_METHODS = {
     torch.Tensor.numpy,
     torch.Tensor.tolist,
     torch.Tensor.__array__,
-    torch.tensor,
-    torch.cuda.synchronize,
 }
+# what copies from the host's memory, which a capture forbids unless the copy stays there
+COPYING = {torch.tensor, torch.as_tensor}
 
 
 class CaptureForbidden(RuntimeError):
@@ -52,6 +55,8 @@ class Tape(TorchDispatchMode):
         self.launches: list[Launch] = []
         self._entries: list[Callable[[], None] | Launch] = []
         self._is_paused = False
+        self._made: list[torch.Tensor] = []
+        self._forbidden: CaptureForbidden | None = None
         self._stack = ExitStack()
 
     @classmethod
@@ -69,6 +74,8 @@ class Tape(TorchDispatchMode):
         self._stack.close()
         super().__exit__(*reason)
         TAPES.pop()
+        if self._forbidden is not None and reason[:1] == (None,):
+            raise self._forbidden  # the region caught it, but a capture is invalid from there on
 
     @contextmanager
     def launching(self, launch: Launch) -> Iterator[None]:
@@ -83,29 +90,38 @@ class Tape(TorchDispatchMode):
 
     def replay(self, run: Callable[[Sequence[Launch]], None]) -> None:
         """Does everything again, on whatever the buffers hold now; `run` launches, as `Machine.replay` does."""
-        for entry in self._entries:
-            if isinstance(entry, Launch):
-                run([entry])
-            else:
-                entry()
+        with torch.inference_mode():  # tensors of a region that ran in it may be written in it alone
+            for entry in self._entries:
+                if isinstance(entry, Launch):
+                    run([entry])
+                else:
+                    entry()
+
+    def forget(self) -> None:
+        """Spoils what the region made: a capture on a GPU runs nothing, so no one may count on it before a replay."""
+        with torch.inference_mode():
+            for tensor in self._made:
+                _poison(tensor)
 
     def forbid(self, name: str) -> None:
         """Raises if the region may not read contents on the host."""
         if self.is_capture and not self._is_paused:
-            raise CaptureForbidden(
-                f"operation not permitted when stream is capturing: {name} reads contents of a tensor on the host"
-            )
+            what = f"operation not permitted when stream is capturing: {name}"
+            self._forbidden = self._forbidden or CaptureForbidden(what)
+            raise self._forbidden
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if self._is_paused or not self.is_capture:
             return function(*args, **kwargs)
-        if function in HOST_READS or _selects(function, args):
-            self.forbid(_NAMES.get(function, str(function)))
+        if function in HOST_READS or _selects(function, args) or _counts(function, kwargs):
+            self.forbid(f"{_NAMES.get(function, str(function))} reads contents of a tensor on the host")
         result = function(*args, **kwargs)
         again = _again(function, args, kwargs, result)
         if again is not None:
             self._entries.append(again)
+            if not any(one.alias_info is not None for one in function._schema.arguments):
+                self._made += [one for one in _flat(result) if isinstance(one, torch.Tensor)]
         return result
 
 
@@ -115,9 +131,17 @@ class _Readings(TorchFunctionMode):
         self.tape = tape
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function in READING_METHODS:
-            self.tape.forbid(function.__qualname__)
+        to_host = function is torch.Tensor.to and ("cpu" in args[1:] or (kwargs or {}).get("device") == "cpu")
+        if function in READING_METHODS or to_host:
+            self.tape.forbid(f"Tensor.{function.__name__} copies a tensor to the host")
+        if function in COPYING and "device" in (kwargs or {}) and not isinstance(args[0], torch.Tensor):
+            self.tape.forbid(f"torch.{function.__name__} copies from the host to a device")
         return function(*args, **(kwargs or {}))
+
+
+def _counts(function: Any, kwargs: Any) -> bool:
+    """Says whether the size of a result is the sum of contents."""
+    return function is torch.ops.aten.repeat_interleave.Tensor and kwargs.get("output_size") is None
 
 
 def _selects(function: Any, args: Any) -> bool:
@@ -142,7 +166,10 @@ def _again(function: Any, args: Any, kwargs: Any, result: Any) -> Callable[[], N
         return None
 
     def refill() -> None:
-        for old, new in zip(outputs, (one for one in _flat(function(*args, **kwargs)) if one is not None), strict=True):
+        news = [one for one in _flat(function(*args, **kwargs)) if isinstance(one, torch.Tensor)]
+        for old, new in zip(outputs, news, strict=True):
+            if old.shape != new.shape:
+                raise CaptureForbidden(f"{function} gives shape {tuple(new.shape)}, {tuple(old.shape)} at capture")
             old.copy_(new)
 
     return refill
@@ -168,7 +195,9 @@ def frozen(graph: Sequence[Launch], eager: Sequence[Launch]) -> str:
     for one, other in zip(graph, eager, strict=True):
         if one.grid != other.grid:
             return f"{one.kernel} has a grid of {one.grid} in the graph, of {other.grid} in the eager run"
-        for name, value in one.scalars.items():
-            if value != other.scalars[name]:
-                return f"{one.kernel} gets {name} = {value} in the graph, {other.scalars[name]} in the eager run"
+        for name in {**one.scalars, **other.scalars}:
+            # what is 1, or a constant, is no argument any more
+            mine, its = (launch.scalars.get(name, "built in") for launch in (one, other))
+            if mine != its:
+                return f"{one.kernel} gets {name} = {mine} in the graph, {its} in the eager run"
     return ""

@@ -24,7 +24,14 @@ from properties.quality import same_anywhere
 from properties.replays import Replays
 from properties.ttir import CaptureForbidden, Machine, Tape
 from properties.verdict import NotJudged, Violation
-from tests.meta.candidates.graph_faults import FAULTS, ActualRowsFrozen, Wrapper
+from tests.meta.candidates.graph_faults import (
+    FAULTS,
+    ActualRowsFrozen,
+    InferenceMode,
+    LayoutInCapture,
+    ScalarOnTheHost,
+    Wrapper,
+)
 
 NAMES = [name for name in ("ttir", "cuda") if ENGINES[name].unusable() is None]
 INVARIANTS = {"piecewise": graphs.piecewise, "full": graphs.full, "breakable": graphs.breakable}
@@ -76,9 +83,16 @@ def test_fault(engine, fault, mode):
 
 
 @pytest.mark.parametrize("engine", NAMES)
-def test_wrapper_without_fault(engine):
-    """The wrapper alone holds."""
-    assert first_violation(bound(engine, Wrapper()), "piecewise") is None
+@pytest.mark.parametrize("wrapper", [Wrapper, InferenceMode, LayoutInCapture, ScalarOnTheHost])
+def test_wrapper_without_fault(engine, wrapper):
+    """What a graph may hold is not accused."""
+    assert first_violation(bound(engine, wrapper()), "piecewise") is None
+
+
+def test_one_operator_alone():
+    """A candidate without the metadata operator is judged on the other."""
+    ops = ENGINES["ttir"]().bind(Candidate("one", Path("one"), "none", {"fused_sconv": sconv.fused_sconv}))
+    graphs.piecewise(ops, Replays((SHORT,), inside=True, breaks=(1,)))
 
 
 GEOMETRY = Geometry(H=2, ws=3, N=4, W=4, off_s=3, D=8)
@@ -157,10 +171,14 @@ def test_tape_repeats_torch_and_triton():
         lambda x: x[x > 1],
         lambda x: torch.nonzero(x),
         lambda x: int(x[0]),
+        lambda x: x.to("cpu"),
+        lambda x: torch.bincount(x.long()),
+        lambda x: torch.repeat_interleave(x, x.long()),
+        lambda x: torch.as_tensor([1.0], device=x.device),
         lambda x: torch.equal(x, x),
     ],
 )
 def test_tape_forbids_reading(read):
     """Every way of reading contents on the host ends the capture."""
-    with Tape(), pytest.raises(CaptureForbidden):
+    with pytest.raises(CaptureForbidden), Tape():
         read(torch.arange(4.0))

@@ -130,6 +130,61 @@ class FirstResult(Wrapper):
         return self.memory[key]
 
 
+class ReadSwallowed(Wrapper):
+    """Reads contents on the host, and goes on when that is refused: the capture is invalid all the same."""
+
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        try:
+            int(named["slot_mapping"].sum())
+        except RuntimeError:
+            torch.cuda.is_available()
+        return sconv.fused_sconv(x, *rest, **named)
+
+
+class ClonedInCapture(Wrapper):
+    """Keeps a copy of the weight that its first capture should have made; nothing runs while a graph is captured."""
+
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        weight = named["weight"]
+        if is_capturing():
+            weight = self.memory.setdefault(weight.data_ptr(), (weight, weight.clone()))[1]
+        return sconv.fused_sconv(x, *rest, **{**named, "weight": weight})
+
+
+class ScribblesInCapture(Wrapper):
+    """Clears x where it is captured."""
+
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        out = sconv.fused_sconv(x, *rest, **named)
+        if is_capturing():
+            x.zero_()
+        return out
+
+
+class InferenceMode(Wrapper):
+    """No fault: makes tensors in inference mode."""
+
+    @torch.inference_mode()
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        return sconv.fused_sconv(x, *rest, **{**named, "weight": named["weight"] * 1})
+
+
+class LayoutInCapture(Wrapper):
+    """No fault: hands another layout of the weight on while it is captured."""
+
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        weight = named["weight"].t().contiguous().t() if is_capturing() else named["weight"]
+        return sconv.fused_sconv(x, *rest, **{**named, "weight": weight})
+
+
+class ScalarOnTheHost(Wrapper):
+    """No fault: a scalar that stays on the host."""
+
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        slots = named["slot_mapping"]
+        return sconv.fused_sconv(x, *rest, **{**named, "slot_mapping": torch.where(slots < 0, torch.tensor(-1), slots)})
+
+
 # the properties that should see each, any of them
 FAULTS: dict[type[Wrapper], tuple[str, ...]] = {
     ActualRowsFrozen: ("piecewise", "full", "breakable"),
@@ -140,4 +195,7 @@ FAULTS: dict[type[Wrapper], tuple[str, ...]] = {
     ReturnsEarly: ("piecewise", "full"),
     SkipsInCapture: ("piecewise", "full"),
     FirstResult: ("piecewise", "full"),
+    ReadSwallowed: ("piecewise",),
+    ClonedInCapture: ("piecewise",),
+    ScribblesInCapture: ("piecewise",),
 }
