@@ -71,9 +71,13 @@ MEASURED: dict[str, tuple[SearchStrategy[Any], Callable[[Any], Facts]]] = {
 }
 
 
-def drawn(name: str, cases: int = CASES) -> Drawn:
+def drawn(name: str) -> Drawn:
+    """What one of the measured strategies draws."""
+    return counted(*MEASURED[name], CASES)
+
+
+def counted(strategy: SearchStrategy[Any], facts_of: Callable[[Any], Facts], cases: int) -> Drawn:
     """Draws that many cases of a strategy, the same ones each time, and counts what they have."""
-    strategy, facts_of = MEASURED[name]
     hits: Counter[str] = Counter()
     tries: list[str] = []
 

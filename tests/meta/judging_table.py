@@ -75,10 +75,10 @@ def drawn_cases(name: str, dtype: str, count: int) -> tuple[Any, ...]:
     return tuple(cases)
 
 
-def bound(name: str, module: Any) -> Ops:
-    """A module's operators on the host."""
+def bound(name: str, module: Any, engine: Engine | None = None) -> Ops:
+    """A module's operators, on the host where no engine is given."""
     operators = {operator: getattr(module, operator) for operator in OPERATORS}
-    return Engine().bind(Candidate(name, Path(name), "none", operators))
+    return (engine or Engine()).bind(Candidate(name, Path(name), "none", operators))
 
 
 def violation(ops: Ops, name: str, dtype: str, count: int) -> Violation | None:

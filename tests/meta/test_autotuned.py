@@ -15,13 +15,6 @@ CASE = "Forward(geometry=Geometry(W=2), requests=(Request(length=3),))"
 WITH = r"With:  copied in the configuration BLOCK=8, num_warps=2, one of 4\n"
 
 
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what is launched here out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
-    monkeypatch.setattr("properties.configurations.LAUNCHES", {})
-
-
 def test_every_configuration_is_judged(tmp_path):
     """Runs each configuration in many cases and counts them; what prune hooks take away is told."""
     test = "tests/test_values.py::test_dense_exact[fp32]"

@@ -20,12 +20,6 @@ from tests.meta.drawing import first_violation
 from tests.meta.judging_table import bound
 
 
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what faults violate out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_what_the_kinds_hold(dtype):
     """Has both zeros, subnormals and normals of both signs, and the largest numbers."""

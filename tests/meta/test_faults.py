@@ -9,12 +9,6 @@ from tests.meta.judging_table import bound, table, violation
 from tests.meta.shrinking import MOST_REQUESTS, first_of
 
 
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what faults violate out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
-
-
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
 def test_each_fault_is_caught(fault: Fault):
     """Finds a violation in the group that the fault belongs to."""

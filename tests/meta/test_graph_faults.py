@@ -8,19 +8,16 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
 
 import sconv
 from properties import graph_strategies
 from properties.books import life_edges
 from properties.candidate import Candidate
 from properties.cases import Forward, Geometry, Request
-from properties.contract import OPERATORS
 from properties.engines import ENGINES
 from properties.engines.base import Ops
 from properties.invariants import graphs, history
 from properties.lives import Admit, Life, Rows, Step
-from properties.quality import same_anywhere
 from properties.replays import Replays
 from properties.ttir import CaptureForbidden, Machine, Tape
 from properties.verdict import NotJudged, Violation
@@ -29,54 +26,33 @@ from tests.meta.candidates.graph_faults import (
     ActualRowsFrozen,
     InferenceMode,
     LayoutInCapture,
+    ReturnsEarly,
     ScalarOnTheHost,
     Wrapper,
 )
+from tests.meta.drawing import first_violation
+from tests.meta.judging_table import bound as on_engine
 
 NAMES = [name for name in ("ttir", "cuda") if ENGINES[name].unusable() is None]
 INVARIANTS = {"piecewise": graphs.piecewise, "full": graphs.full, "breakable": graphs.breakable}
 SEEN = [(fault, mode) for fault, modes in FAULTS.items() for mode in modes]
-DRAWING = settings(
-    max_examples=40, database=None, deadline=None, derandomize=True,
-    suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what faults violate out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
 
 
 def bound(engine: str, candidate: Any) -> Ops:
-    operators = {operator: getattr(candidate, operator) for operator in OPERATORS}
-    return ENGINES[engine]().bind(Candidate("wrapped", Path("wrapped"), "none", operators))
+    """A wrapper's operators on an engine."""
+    return on_engine("wrapped", candidate, ENGINES[engine]())
 
 
-def first_violation(ops: Ops, mode: str) -> Violation | None:
-    """The first violation among drawn cases, not shrunk."""
-    found: list[Violation] = []
-
-    @DRAWING
-    @given(graph_strategies.replays("bf16", mode))
-    def every(case: Replays) -> None:
-        if found:
-            return
-        try:
-            INVARIANTS[mode](ops, case)
-        except Violation as violation:
-            found.append(violation)
-
-    with same_anywhere():
-        every()
-    return found[0] if found else None
+def seen(ops: Ops, mode: str) -> Violation | None:
+    """The first violation among drawn cases of that mode."""
+    return first_violation(ops, INVARIANTS[mode], graph_strategies.replays("bf16", mode), examples=40)
 
 
 @pytest.mark.parametrize("engine", NAMES)
 @pytest.mark.parametrize(("fault", "mode"), SEEN, ids=lambda value: getattr(value, "__name__", value))
 def test_fault(engine, fault, mode):
     """Each fault is seen by the properties that should see it."""
-    violation = first_violation(bound(engine, fault()), mode)
+    violation = seen(bound(engine, fault()), mode)
     assert violation is not None, f"graphs.{mode} holds for {fault.__doc__}"
     assert violation.property_name == f"graphs.{mode}"
     assert isinstance(violation.case, Replays)
@@ -86,7 +62,7 @@ def test_fault(engine, fault, mode):
 @pytest.mark.parametrize("wrapper", [Wrapper, InferenceMode, LayoutInCapture, ScalarOnTheHost])
 def test_wrapper_without_fault(engine, wrapper):
     """What a graph may hold is not accused."""
-    assert first_violation(bound(engine, wrapper()), "piecewise") is None
+    assert seen(bound(engine, wrapper()), "piecewise") is None
 
 
 def test_one_operator_alone():
@@ -123,8 +99,6 @@ def test_a_graph_of_a_life(engine):
 
 def test_host_read_is_refused():
     """What the host reads while a region is captured is refused as CUDA refuses it."""
-    from tests.meta.candidates.graph_faults import ReturnsEarly
-
     with pytest.raises(Violation, match="not permitted when stream is capturing"):
         graphs.piecewise(bound("ttir", ReturnsEarly()), Replays((SHORT,)))
 
@@ -133,9 +107,8 @@ def test_interpreter_says_why():
     """Triton's interpreter cannot be captured; the property is not judged, with the reason."""
     engine = ENGINES["ttir"]()
     engine.no_graphs = "no"
-    operators = {operator: getattr(sconv, operator) for operator in OPERATORS}
     with pytest.raises(NotJudged, match="no"):
-        graphs.piecewise(engine.bind(Candidate("sconv", Path("sconv"), "none", operators)), Replays((SHORT,)))
+        graphs.piecewise(on_engine("sconv", sconv, engine), Replays((SHORT,)))
 
 
 @pytest.mark.parametrize("segments", [(None, ()), (0, ()), (2, (1, 4))])

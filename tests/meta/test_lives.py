@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from properties import cases, lives, replay, strategies
@@ -26,7 +25,7 @@ from tests.judging import RULES, StepByStep
 from tests.meta.candidates import faults_lives, plain
 from tests.meta.candidates.faults import faulty
 from tests.meta.candidates.faults_lives import ONLY_LIVES, operators
-from tests.meta.drawing import first_violation
+from tests.meta.drawing import first_violation, generating
 from tests.meta.test_command_line import called
 from tests.meta.test_faults import bound
 
@@ -61,20 +60,6 @@ CAUGHT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what faults violate out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
-
-
-def drawing(count: int) -> settings:
-    """Draws that many lives, the same each time: a test of the judge must not turn on luck."""
-    return settings(
-        max_examples=count, stateful_step_count=RULES, database=None, deadline=None, derandomize=True,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
-    )  # fmt: skip  # a list reads better in rows
-
-
 def forget(error: Exception, case: Any) -> None:
     """Keeps nothing."""
 
@@ -86,7 +71,7 @@ def run_lives(ops: Any, count: int) -> Violation | None:
         return Engine(DTYPE, lambda case: StepByStep(history.Living(ops, ENTRY.name, case), ENTRY, forget))
 
     try:
-        run_state_machine_as_test(begin, settings=drawing(count))  # type: ignore[arg-type]  # documented to take a function
+        run_state_machine_as_test(begin, settings=generating(count, stateful_step_count=RULES))  # type: ignore[arg-type]  # documented to take a function
     except Violation as violation:
         return violation
     return None
@@ -151,7 +136,7 @@ def test_lives_reach_every_edge():
         def end(self) -> None:
             reached.update(["lives", *life_edges(self.case)])
 
-    run_state_machine_as_test(lambda: Engine(DTYPE, Looking), settings=drawing(200))  # type: ignore[arg-type]  # as above
+    run_state_machine_as_test(lambda: Engine(DTYPE, Looking), settings=generating(200, stateful_step_count=RULES))  # type: ignore[arg-type]  # as above
     shares = {edge: hits / reached["lives"] for edge, hits in reached.items()}
     assert {edge: shares.get(edge, 0) for edge in history.NEEDS if shares.get(edge, 0) < 1 / 6} == {}
     assert set(shares) == history.NEEDS | {"lives", "NaN left behind", "request without rows"}

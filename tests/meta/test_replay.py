@@ -10,12 +10,6 @@ from tests.meta.candidates.faults import write_faulty
 CASE = "Metadata(lengths=(1, 1))"
 
 
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what is replayed out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
-
-
 def test_a_case_that_fails(tmp_path, capsys):
     """Prints the violation and returns 1."""
     path = write_faulty("search_one_step_short", tmp_path)

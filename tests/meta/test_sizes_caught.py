@@ -21,12 +21,6 @@ from tests.meta.judging_table import bound
 SCONV = (Path(__file__).parents[2] / "sconv/fused.py").read_text()
 
 
-@pytest.fixture(autouse=True)
-def own_counts(monkeypatch):
-    """Keeps what faults violate out of the run's own verdicts."""
-    monkeypatch.setattr("properties.tally.COUNTS", {})
-
-
 def changed_sconv(folder: Path, *changes: tuple[str, str]) -> Any:
     """The operators of sconv/fused.py with a few places changed, on the machine."""
     text = SCONV
