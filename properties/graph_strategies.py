@@ -40,7 +40,7 @@ def replays(draw: st.DrawFn, dtype: str = "bf16", mode: str | None = "piecewise"
             )
         )
     inside = draw(st.booleans())
-    stages = int(inside) + max(1, 4 * layers)
+    stages = Replays(layers=layers, inside=inside).stages
     breaks, eager = tuple(range(1, stages)), None
     if mode == "full":
         breaks = ()

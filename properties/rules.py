@@ -203,7 +203,7 @@ class Engine(RuleBasedStateMachine):
             free -= self.books.pool.missing(self.books.sequences[one], self.books.sequences[one].cached + fits)
             rows += fits
             work.append(Rows(one, fits, min(rejected, fits) if is_full else 0))
-        # by a number that is drawn anyway: every third step is a graph's, in a life whose engine has graphs
+        # by numbers that are drawn anyway: about every third step of every other life is a graph's
         is_replayed = self.books.case.seed % 2 == 1 and beside % 3 == 0 and rows + pads > 0
         self._do(Step(tuple(work), pads, is_replayed))
 

@@ -10,7 +10,7 @@ import torch
 
 from properties.engines.base import Engine, filled_memory
 from properties.engines.recording import Graphed, Recording
-from properties.ttir import Launch, frontend
+from properties.ttir import frontend
 
 
 class Cuda(Engine):
@@ -54,8 +54,3 @@ class Cuda(Engine):
     def capture(self, region: Callable[[], Any], pool: Any) -> Recording:
         """Captures a CUDA graph."""
         return Graphed(region, pool)
-
-    @contextmanager
-    def traced(self) -> Iterator[list[Launch]]:
-        """Nothing: compiled kernels are launched unseen."""
-        yield []

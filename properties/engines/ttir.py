@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from properties.engines.base import Engine, filled_memory
-from properties.ttir import CaptureForbidden, Hazard, Machine, Unsupported, frontend, specialisations
+from properties.engines.recording import Recording, Taped
+from properties.ttir import CaptureForbidden, Hazard, Launch, Machine, Tape, Unsupported, frontend, specialisations
 from properties.verdict import NotJudged, Violation
 
 # Triton's launcher skips an empty grid without a word: what it leaves unwritten is seen as unwritten.
@@ -35,6 +36,16 @@ class Ttir(Engine):
         """Replaces Triton's launch by the machine's."""
         with filled_memory(), Machine(read_only=read_only) as machine:
             yield machine
+
+    def capture(self, region: Callable[[], Any], pool: Any) -> Recording:
+        """Runs a region and notes what it does."""
+        return Taped(region)
+
+    @contextmanager
+    def traced(self) -> Iterator[list[Launch]]:
+        """Every launch made inside."""
+        with Tape(is_capture=False) as tape:
+            yield tape.launches
 
     def own_error(self, error: BaseException) -> BaseException | None:
         """What the machine does not know, or stumbles over itself, leaves the property unjudged."""

@@ -12,7 +12,7 @@ import torch
 from properties.buckets import Buffers
 from properties.contents import bits
 from properties.explain import plural
-from properties.invariants.run import number
+from properties.invariants.run import number, place
 from properties.replays import Replays, replays_edges
 from properties.tally import invariant
 from properties.verdict import Violation
@@ -189,14 +189,14 @@ def _same(
     wrong = bits(got) != bits(wanted)
     if not wrong.any():
         return
-    axes = {1: ("row",), 2: ("row", "channel"), 4: ("block", "head", "offset", "d")}[got.ndim]
-    first = tuple(int(place) for place in wrong.nonzero()[0])
+    where = place(wrong)
+    first = tuple(where.values())
     count, reason = int(wrong.sum()), because()
     differ = f"{count} of {plural(wrong.numel(), 'element')} {'differs' if count == 1 else 'differ'}"
     raise Violation(
         name,
         what,
-        where=dict(zip(axes, first, strict=True)),
+        where=where,
         got=f"{number(got[first])} after the replay",
         wanted=f"{number(wanted[first])} as in an eager run on the same buffers",
         let=about,
@@ -210,10 +210,8 @@ def _same_caches(case: Replays, name: str, buffers: Buffers, before: Buffers, wh
     for layer, (one, other) in enumerate(zip(buffers.caches, before.caches, strict=True)):
         wrong = bits(one) != bits(other)
         if wrong.any():
-            first = dict(
-                zip(("block", "head", "offset", "d"), (int(place) for place in wrong.nonzero()[0]), strict=True)
-            )
-            raise Violation(name, _cache_of(case, layer), where=first, got=f"has changed {when}", case=case)
+            words = f"has changed {when}"
+            raise Violation(name, _cache_of(case, layer), where=place(wrong), got=words, case=case)
 
 
 def _still_there(case: Replays, name: str, index: int, bucket: int, step: _Step) -> None:

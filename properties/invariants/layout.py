@@ -9,7 +9,7 @@ import torch
 
 from properties.cases import Forward, edges
 from properties.contents import bits
-from properties.invariants.run import compare_bits, forward, refuses_view
+from properties.invariants.run import compare_bits, forward, place, refuses_view
 from properties.specialisation import of_forward
 from properties.tally import invariant
 from properties.tensors import build
@@ -39,11 +39,15 @@ def cache_strides(ops: Any, case: Forward) -> None:
     cache = batch.cache.transpose(1, 2).contiguous().transpose(1, 2)
     batch.arguments["cache"] = cache
     compare_bits("layout.cache_strides", batch, forward(ops, batch, "layout.cache_strides"), wanted)
-    wrong = bits(cache) != bits(plain.cache)
+    _same_cache("layout.cache_strides", case, cache, plain.cache, "a contiguous cache")
+
+
+def _same_cache(name: str, case: Forward, cache: torch.Tensor, wanted: torch.Tensor, other: str) -> None:
+    """Raises the violation of the first element that differs from what the `other` cache holds."""
+    __tracebackhide__ = True
+    wrong = bits(cache) != bits(wanted)
     if wrong.any():
-        index = dict(zip(("block", "head", "offset", "d"), (int(i) for i in wrong.nonzero()[0]), strict=True))
-        words = "differs from what a contiguous cache holds afterwards"
-        raise Violation("layout.cache_strides", "cache", where=index, got=words, case=case)
+        raise Violation(name, "cache", where=place(wrong), got=f"differs from what {other} holds afterwards", case=case)
 
 
 def _shifted(case: Forward) -> frozenset[str]:
@@ -59,11 +63,7 @@ def alignment(ops: Any, case: Forward) -> None:
     wanted = forward(ops, aligned, "layout.alignment")
     batch = build(case, device=ops.device)
     compare_bits("layout.alignment", batch, forward(ops, batch, "layout.alignment"), wanted)
-    wrong = bits(batch.cache) != bits(aligned.cache)
-    if wrong.any():
-        index = dict(zip(("block", "head", "offset", "d"), (int(i) for i in wrong.nonzero()[0]), strict=True))
-        words = "differs from what an aligned cache holds afterwards"
-        raise Violation("layout.alignment", "cache", where=index, got=words, case=case)
+    _same_cache("layout.alignment", case, batch.cache, aligned.cache, "an aligned cache")
 
 
 @invariant("layout", needs=BOTH, edges=edges)

@@ -76,6 +76,12 @@ def exact(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     return truth, magnitude
 
 
+def place(wrong: torch.Tensor) -> dict[str, int]:
+    """The first wrong element by name: of what has a number for each row, an output, or a cache."""
+    axes = {1: ("row",), 2: ("row", "channel"), 4: ("block", "head", "offset", "d")}[wrong.ndim]
+    return dict(zip(axes, (int(i) for i in wrong.nonzero()[0]), strict=True))
+
+
 def compare_bits(
     property_name: str, batch: Batch, got: torch.Tensor, wanted: torch.Tensor, *, signed_zero: bool = True
 ) -> None:

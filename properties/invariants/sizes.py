@@ -12,7 +12,7 @@ from properties.cases import FAR, Forward, Layout, Metadata, edges, metadata_edg
 from properties.contents import bits
 from properties.invariants.cache import element
 from properties.invariants.metadata import compare
-from properties.invariants.run import compare_bits, exact, forward, number, refuses_view
+from properties.invariants.run import compare_bits, exact, forward, number, place, refuses_view
 from properties.tally import invariant
 from properties.tensors import build, expected_cache
 from properties.tiles import POWERS
@@ -29,12 +29,13 @@ def _as_near(ops: Any, property_name: str, case: Forward) -> None:
     compare_bits(property_name, far, forward(ops, far, property_name), wanted)
     held, cache = bits(far.cache), bits(near.cache)
     if not torch.equal(held, cache):
-        block, head, offset, d = (int(i) for i in (held != cache).nonzero()[0])
+        where = place(held != cache)
+        block, head, offset, d = where.values()
         at = block * far.cache.stride(0) + head * far.cache.stride(1) + offset * far.cache.stride(2) + d
         raise Violation(
             property_name,
             "cache",
-            where={"block": block, "head": head, "offset": offset, "d": d},
+            where=where,
             got=number(far.cache[block, head, offset, d]),
             wanted=f"{number(near.cache[block, head, offset, d])}, as with everything close together",
             let=f"the cache has strides {tuple(far.cache.stride())}, so this is its element {at}",

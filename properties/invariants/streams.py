@@ -8,7 +8,7 @@ import torch
 
 from properties.cases import Streams, streams_edges
 from properties.contents import bits
-from properties.invariants.run import compare_bits, forward
+from properties.invariants.run import compare_bits, forward, place
 from properties.tally import invariant
 from properties.tensors import Batch, build
 from properties.verdict import Violation
@@ -43,9 +43,8 @@ def _compare_caches(case: Streams, index: int, got: torch.Tensor, wanted: torch.
     __tracebackhide__ = True
     wrong = bits(got) != bits(wanted)
     if wrong.any():
-        where = dict(zip(("block", "head", "offset", "d"), (int(i) for i in wrong.nonzero()[0]), strict=True))
         geometry = case.forwards[index].geometry
         words = (
             f"is wrong after stream {index} ran, which owns d {geometry.off_s} to {geometry.off_s + geometry.ws - 1}"
         )
-        raise Violation("streams.any_order", "cache", where=where, got=words, case=case)
+        raise Violation("streams.any_order", "cache", where=place(wrong), got=words, case=case)

@@ -10,7 +10,7 @@ import numpy as np
 from .access import checked_lanes, compress, full_tile, judge_taint, plain_lanes
 from .binding import Binding, full_range, stored_dtype
 from .conflicts import Access
-from .elements import UNSIGNED, decode, encode
+from .elements import UNSIGNED, as_bits, decode, encode
 from .memory import Buffer
 from .mixed import pieces
 from .program import Operation
@@ -50,11 +50,6 @@ def update_for(word: str, element: str) -> Update:
         choose = np.fmax if word == "max" else np.fmin
         return lambda old, new: encode(choose(decode(old, element), decode(new, element)), element)
     return UPDATES[word]
-
-
-def bits_of(values: Any) -> Any:
-    """Returns the same memory as integers."""
-    return values.view(f"u{values.dtype.itemsize}")
 
 
 def rounds(where: Any) -> list[Any]:
@@ -135,8 +130,8 @@ def bind_atomic(op: Operation, binding: Binding) -> Step:
         note(frame, op, buffer, where, wide, full)
         if expected is not None:
             # the hardware compares bits: -0.0 is not 0.0, and a NaN is itself
-            wanted = bits_of(expected)
-            return apply(view, where, lambda old, lanes: np.where(bits_of(old) == wanted[lanes], values[lanes], old))
+            wanted = as_bits(expected)
+            return apply(view, where, lambda old, lanes: np.where(as_bits(old) == wanted[lanes], values[lanes], old))
         assert update is not None  # only compare-and-swap has none
         return apply(view, where, lambda old, lanes: update(old, values[lanes]))
 

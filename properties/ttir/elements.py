@@ -43,6 +43,11 @@ def item_bytes(element: str) -> int:
     return STORED[element].itemsize
 
 
+def as_bits(values: np.ndarray) -> np.ndarray:
+    """Returns the same memory as integers, for comparison bit for bit."""
+    return values.view(f"u{values.dtype.itemsize}") if values.dtype.kind == "f" else values
+
+
 def decode(bits: np.ndarray, element: str) -> np.ndarray:
     """Widens stored values exactly: narrow floats to float32, wide ones as they are."""
     if element in WIDE_FLOATS:

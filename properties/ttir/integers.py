@@ -9,7 +9,7 @@ import numpy as np
 
 from .binding import Binding, full_range, stored_dtype
 from .cells import join
-from .elements import BITS, UNSIGNED
+from .elements import UNSIGNED
 from .program import Operation
 from .ranges import RANGES, known
 from .registry import Step, operation
@@ -265,8 +265,3 @@ def bind_compare(op: Operation, binding: Binding) -> Step:
             return COMPARE[predicate](y, x)
 
     return _plain(a, b, op.results[0], compute, binding.has_checks)
-
-
-def bits_of(element: str) -> int:
-    """Returns the width of an integer type."""
-    return BITS[element]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .elements import as_bits
 from .hazard import source_line
 from .program import Operation
 from .run import UNDEFINED, Frame, Run, places
@@ -80,7 +81,7 @@ def duplicate_lanes(run: Run, access: Access, losers: Any, winners: Any, stored:
         if not len(chosen):
             continue
         lose, win = losers[chosen], winners[chosen]
-        is_equal = bool((_bits(stored[lose]) == _bits(stored[win])).all())
+        is_equal = bool((as_bits(stored[lose]) == as_bits(stored[win])).all())
         programs, lanes = _program_and_lane(run, access, np.stack([lose[:1], win[:1]]).ravel())
         run.report(
             "duplicate lanes" if is_same else "write/write conflict",
@@ -137,7 +138,7 @@ def rewritten(run: Run, extent: Extent, access: Access, lanes: Any, tokens: Any,
             chosen = np.flatnonzero(which)
             if len(chosen):
                 lane = met[chosen]
-                same = _same(bool((_bits(stored[lane]) == _bits(before[lane])).all()))
+                same = _same(bool((as_bits(stored[lane]) == as_bits(before[lane])).all()))
                 meeting(run, kind, access, lane, earlier, positions[chosen], "other store", f"{same}; ")
 
 
@@ -159,10 +160,6 @@ def read_conflicts(run: Run, extent: Extent, access: Access, lanes: Any, tokens:
 
 def _same(is_equal: bool) -> str:
     return "the same value" if is_equal else "different values"
-
-
-def _bits(values: Any) -> Any:
-    return values.view(f"u{values.dtype.itemsize}") if values.dtype.kind == "f" else values
 
 
 def read_only(frame: Frame, op: Operation, buffer: Buffer, where: Any, wide: Any, full: Any) -> None:

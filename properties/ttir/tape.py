@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -39,7 +39,7 @@ COPYING = {torch.tensor, torch.as_tensor}
 
 
 class CaptureForbidden(RuntimeError):
-    """The region does what no CUDA graph can hold: it reads contents of a tensor on the host."""
+    """The region does what no CUDA graph can hold."""
 
 
 class Tape(TorchDispatchMode):
@@ -57,7 +57,7 @@ class Tape(TorchDispatchMode):
         self._is_paused = False
         self._made: list[torch.Tensor] = []
         self._forbidden: CaptureForbidden | None = None
-        self._stack = ExitStack()
+        self._readings = _Readings(self)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -67,11 +67,12 @@ class Tape(TorchDispatchMode):
         TAPES.append(self)
         super().__enter__()
         if self.is_capture:
-            self._stack.enter_context(_Readings(self))
+            self._readings.__enter__()
         return self
 
     def __exit__(self, *reason: Any) -> None:
-        self._stack.close()
+        if self.is_capture:
+            self._readings.__exit__(*reason)
         super().__exit__(*reason)
         TAPES.pop()
         if self._forbidden is not None and reason[:1] == (None,):
