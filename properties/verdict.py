@@ -8,6 +8,56 @@ from dataclasses import dataclass, field
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a tap's input is: a row of `x`, an element of the cache, or nowhere (it is 0).
+
+    kind: "x", "cache", "nothing" or "unknown". `channel` is of `x`; in the cache it is `head` and `d`.
+    position: the request's absolute position that lies there, where one does.
+    """
+
+    kind: str
+    position: int | None = None
+    row: int | None = None
+    block: int | None = None
+    offset: int | None = None
+    channel: int | None = None
+    head: int | None = None
+    d: int | None = None
+    note: str = ""  # what is special there: "the null block", "another request's", "padding"
+
+    def __str__(self) -> str:
+        words = {"x": f"x[{self.row}]", "cache": f"block {self.block} offset {self.offset}", "nothing": "nothing"}
+        return words.get(self.kind, "an unknown place") + (f" ({self.note})" if self.note else "")
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Tap `index` of the wrong element: where it is meant to come from, and where it came from, if that was probed."""
+
+    index: int
+    meant: Source
+    came: Source | None = None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Which elements of `[rows, channels]` differ: how many, what they have in common, and the first of them.
+
+    elements: (row, channel, error in units in the last place), at most `MOST_ELEMENTS`.
+    """
+
+    count: int
+    total: int
+    words: str
+    rows: int
+    channels: int
+    elements: tuple[tuple[int, int, float], ...] = ()
+
+
+MOST_ELEMENTS = 4096  # of a spread: a picture shows no more
+
+
 @dataclass
 class Violation(AssertionError):
     """One property does not hold for one case.
@@ -15,6 +65,8 @@ class Violation(AssertionError):
     where: the element, by name ("request", "position", "channel", ...), in reading order.
     at: the source line, where one is known.
     configuration: of the autotuned kernels that ran, in words.
+    taps: of that element, oldest first; empty where the element is no output of `fused_sconv`.
+    spread: all elements that differ, where the output or something of its shape does.
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
@@ -29,6 +81,8 @@ class Violation(AssertionError):
     but: str = ""
     case: object = None
     configuration: str = ""
+    taps: tuple[Tap, ...] = ()
+    spread: Spread | None = None
 
     @property
     def headline(self) -> str:
