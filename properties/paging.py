@@ -23,6 +23,14 @@ class Placement:
         block, offset = divmod(position, self.N)
         return self.blocks[request][block] * self.N + offset
 
+    def slots(self, request: int, start: int, count: int) -> np.ndarray:
+        """The slots `[count]` int64 of the positions from `start` on."""
+        positions = np.arange(start, start + count)
+        first = start // self.N
+        named = needed_blocks(start, count, 1, self.N)
+        blocks = np.array([self.blocks[request][block] for block in named], np.int64)
+        return blocks[positions // self.N - first] * self.N + positions % self.N
+
 
 def needed_blocks(start: int, length: int, W: int, N: int) -> range:
     """The logical blocks that a request's window and new rows touch; none for a request without rows."""

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from hypothesis import strategies as st
 
-from properties.cases import FAR, Forward, Layout, Metadata, Request, with_dtype
+from properties.cases import Forward, Geometry, Metadata, Request, with_dtype
+from properties.pinned_edges import far_layout
 from properties.strategies import GEOMETRIES, geometries, requests
 from properties.tiles import row_edges, tile_geometries
 
 _TILED_ELEMENTS = 2**15  # rows times channels at the edges of tiles: 127 rows of 256 channels
 
-# What lies 2^30 elements apart; odd and even distances, and multiples of 16.
-_FAR_LAYOUTS: dict[str, Callable[[int], Layout]] = {
-    "blocks": lambda more: Layout(page_pad=FAR + more, spare_blocks=3),
-    "rows": lambda more: Layout(x_gap=FAR + more),
-    "table": lambda more: Layout(table_gap=FAR + more),
-    "heads": lambda more: Layout(head_stride=FAR + more),
-    "taps": lambda more: Layout(weight="far"),
-}
 # Geometries in which three of them exist, without three of a kind costing more than a few compilations.
 _FAR_POOLS = {
     "heads": tuple(geometry for geometry in GEOMETRIES if geometry.H > 2 and geometry.C <= 64),
@@ -40,7 +31,7 @@ def far_forwards(draw: st.DrawFn, dtype: str = "bf16", what: str = "blocks") -> 
     return Forward(
         geometry=geometry,
         requests=short,
-        layout=_FAR_LAYOUTS[what](draw(st.sampled_from([0, 1, 16]))),
+        layout=far_layout(what, draw(st.sampled_from([0, 1, 16]))),  # odd and even, and multiples of 16
         use_residual=draw(st.booleans()),
         block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),
@@ -83,6 +74,30 @@ def tile_metadata(draw: st.DrawFn, tiles: tuple[int, ...] = ()) -> Metadata:
     return Metadata(lengths=(first, 0, actual - first), padding=max(0, padded - actual), slack=1)
 
 
-def only(cases: list[Any]) -> st.SearchStrategy[Any]:
-    """These cases and no others: too large to draw more of, each is judged once a run."""
-    return st.sampled_from(cases)
+@st.composite
+def many_rows(draw: st.DrawFn) -> Forward:
+    """More rows than 65,535 tiles of 8, one or two long prompts beside decodes, on a cheap geometry."""
+    decodes = [Request(start) for start in draw(st.lists(st.sampled_from([3, 0, 64, 65]), max_size=3))]
+    rows = 8 * 65_535 + draw(st.sampled_from([1, 0, 7, 8, 9, 255, 256]))
+    first = draw(st.sampled_from([rows, rows - 1, rows // 2, 8 * 65_535, 65_536, 3]))
+    prompts = [Request(draw(st.sampled_from([0, 1, 70])), length) for length in (first, rows - first) if length]
+    place = draw(st.integers(0, len(decodes)))
+    return Forward(
+        geometry=Geometry(N=64, W=2),
+        requests=(*decodes[:place], *prompts, *decodes[place:]),
+        pads=draw(st.sampled_from([1, 0, 7])),
+        block_seed=draw(st.integers(0, 99)),
+        seed=draw(st.integers(0, 2**16)),
+    )
+
+
+@st.composite
+def metadata_many_rows(draw: st.DrawFn) -> Metadata:
+    """The same for the metadata; or more requests than 16 bits count."""
+    padding, slack = draw(st.sampled_from([0, 1, 9, 300])), draw(st.sampled_from([0, 3]))
+    if draw(st.booleans()):
+        repeat = draw(st.sampled_from([65_535, 65_536, 65_537, 70_000]))
+        return Metadata(draw(st.sampled_from([(1,), (0, 1), (2,)])), repeat=repeat, padding=padding, slack=slack)
+    rows = 8 * 65_535 + draw(st.sampled_from([1, 0, 8, 255, 256]))
+    first = draw(st.sampled_from([rows - 1, 3, 65_536, rows // 2]))
+    return Metadata((first, 0, rows - first), padding=padding, slack=slack)

@@ -22,7 +22,7 @@ GEOMETRIES: tuple[Geometry, ...] = (
     Geometry(H=3, ws=5, N=5, W=4, off_s=2, D=9),
     Geometry(H=1, ws=16, N=8, W=4, off_s=16, D=48),
     Geometry(H=2, ws=8, N=7, W=6, off_s=8, D=20),
-    Geometry(H=8, ws=4, N=16, W=2, off_s=8, D=16),
+    Geometry(H=8, ws=4, N=16, W=4, off_s=8, D=16),
     Geometry(H=1, ws=3, N=4, W=5, off_s=1, D=5),
     Geometry(H=1, ws=2, N=1, W=4, off_s=0, D=3),
     Geometry(H=2, ws=2, N=2, W=6, off_s=1, D=6),

@@ -150,13 +150,13 @@ def row_metadata(case: Forward, placement: Placement) -> dict[str, torch.Tensor]
     # Some that low 32 bits, a comparison with -1 or a sum would take for a slot; by row, so that any can be the first.
     negative = np.array([-1, -2, -case.geometry.N, -(2**31), -(2**40), -(2**63)])
     slots = negative[(case.seed + np.arange(T)) % len(negative)]
+    is_hole = np.zeros(T, bool)
+    is_hole[list(case.holes)] = True
     for index, (request, first) in enumerate(zip(case.requests, case.first_rows, strict=True)):
         span = slice(first, first + request.length)
         positions[span] = np.arange(request.start, request.start + request.length)
         seq_idx[span], query_start[span] = index, first
-        for row in range(first, first + request.length):
-            if row not in case.holes:
-                slots[row] = placement.slot(index, int(positions[row]))
+        slots[span] = np.where(is_hole[span], slots[span], placement.slots(index, request.start, request.length))
     assert all(0 <= hole < max(1, rows) for hole in case.holes), f"holes={case.holes} must be rows below {rows}"
     arrays = {"positions": positions, "seq_idx": seq_idx, "slot_mapping": slots, "query_start": query_start}
     return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from properties import pinned
+from properties import pinned, pinned_edges
 from properties.contract import ACTIVATIONS
 from properties.invariants import cache
 from properties.strategies import forwards
@@ -14,19 +14,20 @@ pytestmark = pytest.mark.cache
 
 def test_stores_inputs(judged, dtype):
     """Finds every input at its slot."""
-    judged(cache.stores_inputs, forwards(dtype, ("exact", "tiny", "huge"), ACTIVATIONS), *pinned.forwards(dtype))
+    drawn = forwards(dtype, ("exact", "tiny", "huge"), ACTIVATIONS)
+    judged(cache.stores_inputs, drawn, *pinned.forwards(dtype), *pinned_edges.forwards(dtype))
 
 
 def test_write_frame(judged, dtype):
     """Compares all memory that the call could reach."""
-    judged(cache.write_frame, forwards(dtype, activations=ACTIVATIONS))
+    judged(cache.write_frame, forwards(dtype, activations=ACTIVATIONS), *pinned_edges.forwards(dtype))
 
 
 def test_read_frame(judged, dtype):
     """Puts NaN wherever no tap may look."""
-    judged(cache.read_frame, forwards(dtype, activations=ACTIVATIONS))
+    judged(cache.read_frame, forwards(dtype, activations=ACTIVATIONS), *pinned_edges.forwards(dtype))
 
 
 def test_table_frame(judged, dtype):
     """Puts garbage into every table entry that no window needs."""
-    judged(cache.table_frame, forwards(dtype, activations=ACTIVATIONS))
+    judged(cache.table_frame, forwards(dtype, activations=ACTIVATIONS), *pinned_edges.forwards(dtype))

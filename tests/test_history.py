@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from hypothesis.strategies import just
 
+from properties import pinned_edges
 from properties.invariants import history
 from properties.rules import Engine
 from properties.scenarios import SCENARIOS, scenario
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.history
 
 def test_life(judged, dtype):
     """Lives as a serving engine does, over one cache."""
-    judged(history.life, partial(Engine, dtype))
+    judged(history.life, partial(Engine, dtype), *pinned_edges.lives(dtype))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

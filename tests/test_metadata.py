@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from properties import pinned
+from properties import pinned, pinned_edges
 from properties.invariants import metadata
 from properties.strategies import metadata as calls
 
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.metadata
 
 def test_searchsorted(judged):
     """Compares both buffers, padding and slack included."""
-    judged(metadata.searchsorted, calls(), *pinned.metadata())
+    judged(metadata.searchsorted, calls(), *pinned.metadata(), *pinned_edges.metadata())
 
 
 def test_refuses(judged):
     """Tries the three calls that must raise ValueError, and the tightest that must not."""
-    judged(metadata.refuses, calls())
+    judged(metadata.refuses, calls(), *pinned_edges.metadata())

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from properties import pinned, tiles
+from properties import pinned, pinned_edges, tiles
 from properties.invariants import sizes
-from properties.size_strategies import far_forwards, only, tile_forwards, tile_metadata
+from properties.size_strategies import far_forwards, many_rows, metadata_many_rows, tile_forwards, tile_metadata
 
 pytestmark = pytest.mark.sizes
 
 
 def test_far_blocks(judged, dtype):
     """Puts the cache's blocks beyond 2^31 elements."""
-    judged(sizes.far_blocks, far_forwards(dtype))
+    judged(sizes.far_blocks, far_forwards(dtype), *pinned_edges.far_forwards(dtype))
 
 
 def test_far_table(judged, dtype):
     """Puts rows of the block table beyond 2^31 elements."""
-    judged(sizes.far_table, far_forwards(dtype, "table"))
+    judged(sizes.far_table, far_forwards(dtype, "table"), *pinned_edges.far_forwards(dtype, "table"))
 
 
 def test_far_heads(judged, dtype):
     """Puts heads beyond 2^31 elements."""
-    judged(sizes.far_heads, far_forwards(dtype, "heads"))
+    judged(sizes.far_heads, far_forwards(dtype, "heads"), *pinned_edges.far_forwards(dtype, "heads"))
 
 
 def test_far_weights(judged, dtype):
     """Puts taps of the weight beyond 2^31 elements."""
-    judged(sizes.far_weights, far_forwards(dtype, "taps"))
+    judged(sizes.far_weights, far_forwards(dtype, "taps"), *pinned_edges.far_forwards(dtype, "taps"))
 
 
 def test_far_rows(judged, dtype):
     """Puts rows of x beyond 2^31 elements."""
-    judged(sizes.far_rows, far_forwards(dtype, "rows"))
+    judged(sizes.far_rows, far_forwards(dtype, "rows"), *pinned_edges.far_forwards(dtype, "rows"))
 
 
 def test_tile_edges(judged, ops):
@@ -50,9 +50,9 @@ def test_metadata_tile_edges(judged, ops):
 
 def test_many_rows(judged):
     """Passes what a grid's second and third axis hold."""
-    judged(sizes.many_rows, only(pinned.many_rows()))
+    judged(sizes.many_rows, many_rows(), *pinned.many_rows(), share=0.25)
 
 
 def test_metadata_many_rows(judged):
     """The same for the metadata."""
-    judged(sizes.metadata_many_rows, only(pinned.metadata_many_rows()))
+    judged(sizes.metadata_many_rows, metadata_many_rows(), *pinned.metadata_many_rows(), share=0.25)

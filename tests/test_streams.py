@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from properties import pinned_edges
 from properties.invariants import streams
 from properties.strategies import streams as layers
 
@@ -12,4 +13,4 @@ pytestmark = pytest.mark.streams
 
 def test_any_order(judged, dtype):
     """Runs the four streams of a layer in a drawn order."""
-    judged(streams.any_order, layers(dtype))
+    judged(streams.any_order, layers(dtype), *pinned_edges.streams(dtype))
