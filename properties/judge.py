@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from properties import candidate, configurations, engines, tally
+from properties import candidate, configurations, engines, interrupts, surroundings, tally
 from properties.engines.base import Engine, Ops
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
@@ -26,6 +26,7 @@ class Judge:
 
         The engine comes first: Triton's interpreter must be asked for before a kernel is defined.
         """
+        interrupts.watch()
         engine = engines.choose(engine_name)
         return cls(engine.bind(candidate.load(target, base)), engine)
 
@@ -38,6 +39,7 @@ class Judge:
             f"judging: {one.title}, {', '.join(one.operators)}{missing}",
             f"engine: {self.engine.title()}; profile {profile}",
             f"versions: Python {platform.python_version()}, {versions}",
+            *(f"note: importing the candidate {note}" for note in one.notes),
         ]
 
     def travel(self) -> dict[str, object]:
@@ -45,6 +47,7 @@ class Judge:
         return {
             "counts": tally.dump(),
             "configurations": configurations.LAUNCHES,
+            "notes": surroundings.NOTES,
             "specialisations": self.engine.specialisations(),
         }
 
@@ -52,6 +55,7 @@ class Judge:
         """Adds the counts of another process."""
         tally.merge(travelled.get("counts", {}))  # type: ignore[arg-type]  # what dump() made
         configurations.merge(travelled.get("configurations", {}))  # type: ignore[arg-type]  # as travel() put it
+        surroundings.merge(travelled.get("notes", {}))  # type: ignore[arg-type]  # as travel() put it
         self.specialisations += int(str(travelled.get("specialisations", 0)))
 
     def failed(self) -> bool:
@@ -80,6 +84,7 @@ class Judge:
         lines += [f"missing    {name} is not offered by the candidate" for name in self.ops.candidate.missing]
         lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
         lines += configurations.lines()
+        lines += surroundings.lines()
         own = self.engine.specialisations()
         compiled = "unknown" if own < 0 else f"{self.specialisations + own:,}"
         lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
