@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import random
 import sys
@@ -37,6 +38,7 @@ class Setting:
     restore: Callable[[Any], object]
     told: Callable[[Any, Any], str] = lambda before, after: f"from {before} to {after}"
     is_forbidden: bool = True
+    differs: Callable[[Any, Any], bool] = operator.ne
 
 
 def _generator_state(generator: torch.Generator) -> bytes:
@@ -107,7 +109,13 @@ SETTINGS = (
         lambda state: _set_generator_state(torch.default_generator, state),
         _nowhere,
     ),
-    Setting("the state of CUDA's random numbers", _cuda_random, _set_cuda_random, _nowhere),
+    Setting(
+        "the state of CUDA's random numbers",
+        _cuda_random,
+        _set_cuda_random,
+        _nowhere,
+        differs=lambda before, after: None not in (before, after) and before != after,
+    ),
     Setting("the state of Python's random numbers", random.getstate, random.setstate, _nowhere),
     Setting(
         "the state of NumPy's random numbers",
@@ -127,7 +135,7 @@ def changes(before: list[Any], *left: str) -> list[tuple[Setting, str]]:
     found = []
     for setting, old in zip(SETTINGS, before, strict=True):
         new = setting.read()
-        if new != old:
+        if setting.differs(old, new):
             if setting.name not in left:
                 setting.restore(old)
             found.append((setting, f"changed {setting.name} {setting.told(old, new)}".rstrip()))
@@ -140,12 +148,12 @@ def state() -> list[Any]:
 
 
 @contextmanager
-def kept(operator: str, judged: str, case: object) -> Iterator[None]:
+def kept(called: str, judged: str, case: object) -> Iterator[None]:
     """Surrounds one call of an operator, while property `judged` is judged: what it changes is put back and told."""
     __tracebackhide__ = True
     before, failed = state(), True
     try:
-        with listening(operator):
+        with listening(called):
             yield
         failed = False
     finally:
@@ -154,10 +162,10 @@ def kept(operator: str, judged: str, case: object) -> Iterator[None]:
             if setting.is_forbidden:
                 forbidden.append(words)
             else:
-                note(f"{operator} {words}")
+                note(f"{called} {words}")
         if forbidden:
-            found = Violation(PROPERTY[operator], operator, got=" and ".join(forbidden), case=case)
-            found.then = "a call changes nothing but the cache" if operator == "fused_sconv" else ""
+            found = Violation(PROPERTY[called], called, got=" and ".join(forbidden), case=case)
+            found.then = "a call changes nothing but the cache" if called == "fused_sconv" else ""
             if judged == found.property_name and not failed:
                 raise found
             found.but = f"seen while judging {judged}"
@@ -205,7 +213,7 @@ class _Heard:
 
 
 @contextmanager
-def listening(operator: str) -> Iterator[None]:
+def listening(called: str) -> Iterator[None]:
     """Notes that an operator prints; pytest would show it once for each of a failing test's cases."""
     streams = sys.stdout, sys.stderr
     sys.stdout = out = _Heard(sys.stdout, sys.stdout is not sys.__stdout__)
@@ -216,4 +224,4 @@ def listening(operator: str) -> Iterator[None]:
         sys.stdout, sys.stderr = streams
         for name, heard in (("printed", out), ("wrote to stderr", err)):
             if first := heard.beginning.strip():
-                note(f"{operator} {name}", first.splitlines()[0][:60])
+                note(f"{called} {name}", first.splitlines()[0][:60])
