@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from properties import candidate, configurations, engines, interrupts, surroundings, tally
+from properties.baseline import Baseline
 from properties.engines.base import Engine, Ops
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
@@ -21,14 +22,17 @@ class Judge:
     specialisations: int = 0
 
     @classmethod
-    def from_options(cls, target: str, engine_name: str, base: Path) -> Judge:
-        """Loads and binds; raises BadCandidate or BadEngine with one line.
+    def from_options(cls, target: str, engine_name: str, base: Path, baseline: str | None = None) -> Judge:
+        """Loads and binds, a kernel to compare with too; raises BadCandidate or BadEngine with one line.
 
         The engine comes first: Triton's interpreter must be asked for before a kernel is defined.
         """
         interrupts.watch()
         engine = engines.choose(engine_name)
-        return cls(engine.bind(candidate.load(target, base)), engine)
+        ops = engine.bind(candidate.load(target, base))
+        if baseline is not None:
+            ops.baseline = Baseline(candidate.load(baseline, base), engine)
+        return cls(ops, engine)
 
     def header(self, profile: str) -> list[str]:
         """What is judged, on what, with which versions."""
@@ -37,6 +41,7 @@ class Judge:
         versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy", "hypothesis"))
         return [
             f"judging: {one.title}, {', '.join(one.operators)}{missing}",
+            *([f"baseline: {self.ops.baseline.candidate.title}"] if self.ops.baseline else []),
             f"engine: {self.engine.title()}; profile {profile}",
             f"versions: Python {platform.python_version()}, {versions}",
             *(f"note: importing the candidate {note}" for note in one.notes),

@@ -33,8 +33,10 @@ NAMES = {
 }
 
 
-def replay(candidate: str, property_name: str, case: Any, engine: str = "auto") -> None:
+def replay(candidate: str, property_name: str, case: Any, engine: str = "auto", baseline: str | None = None) -> None:
     """Judges one case of one property ("values.dense_exact"), with autotuned kernels in each of their configurations.
+
+    baseline: the kernel that properties of the baseline group compare with.
 
     Raises its Violation, or NotJudged; ValueError, in one line, for a property that is none or a case that the
     contract does not allow.
@@ -45,7 +47,7 @@ def replay(candidate: str, property_name: str, case: Any, engine: str = "auto") 
         raise ValueError(f"{property_name} judges a {kind.__name__}, not {case!r}")
     if fault := allowed.fault(case):
         raise ValueError(fault)
-    ops = Judge.from_options(candidate, engine, Path.cwd()).ops
+    ops = Judge.from_options(candidate, engine, Path.cwd(), baseline).ops
     for choice in range(ops.configurations):
         invariant(ops.configured(choice), case)
 
@@ -104,10 +106,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("property", metavar="PROPERTY", help="as values.dense_exact")
     parser.add_argument("case", metavar="CASE", help="as a failure prints it: " + ", ".join(f"{n}(...)" for n in NAMES))
     parser.add_argument("--engine", default="auto", metavar="NAME", help="auto, cuda, ttir or interpreter")
+    parser.add_argument("--baseline", metavar="PATH|MODULE", help="what baseline.* compares with")
     options = parser.parse_args(arguments)
     try:
         case = case_of(options.case)
-        replay(options.candidate, options.property, case, options.engine)
+        replay(options.candidate, options.property, case, options.engine, options.baseline)
     except Violation as violation:
         print(violation)
         return 1

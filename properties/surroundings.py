@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import operator
 import os
 import random
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,6 +171,17 @@ def kept(called: str, judged: str, case: object) -> Iterator[None]:
                 raise found
             found.but = f"seen while judging {judged}"
             tally.note(found)
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Puts back what is changed inside, and tells nobody."""
+    before = state()
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        changes(before)
 
 
 def note(what: str, first: str = "") -> None:

@@ -194,4 +194,5 @@ def _reproduce(request: pytest.FixtureRequest, ops: Ops) -> str:
     root, python = request.config.rootpath, Path(sys.executable)
     shown = python.relative_to(root) if python.is_relative_to(root) else python
     command = f"{shown} -m pytest '{request.node.nodeid}'"
-    return f"Reproduce:    {command} --candidate {ops.candidate.target} --engine {ops.engine.name}"
+    baseline = f" --baseline {ops.baseline.candidate.target}" if ops.baseline else ""
+    return f"Reproduce:    {command} --candidate {ops.candidate.target} --engine {ops.engine.name}{baseline}"

@@ -81,7 +81,9 @@ class Engine:
 
 
 class Ops:
-    """The operators under judgement, as invariants call them."""
+    """The operators under judgement, as invariants call them; `baseline` are those of a kernel to compare with."""
+
+    baseline: Ops | None = None
 
     def __init__(self, candidate: Candidate, engine: Engine) -> None:
         self.candidate, self.engine = candidate, engine

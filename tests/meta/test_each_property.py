@@ -43,8 +43,9 @@ SHOWN_BY = {
     "values.one_hot_taps": "taps_reversed",
     "values.unbiased": "truncates",
 }
-# Their faults are of other kinds: test_graph_faults, test_lives, test_sizes_caught, test_extremes.
+# Their faults are of other kinds: test_baseline, test_graph_faults, test_lives, test_sizes_caught, test_extremes.
 ELSEWHERE = {
+    "baseline",
     "graphs",
     "history",
     "layout.alignment",
