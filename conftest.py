@@ -15,7 +15,7 @@ from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
 
-pytest_plugins = ("tests.baselines",)
+pytest_plugins = ("tests.baselines", "tests.skips")
 JUDGE = pytest.StashKey[Judge]()
 GROUPS = sorted(catalogue.groups())
 

@@ -65,9 +65,10 @@ class Judge:
 
     def failed(self) -> bool:
         """Whether a property was violated, or it or a configuration left unjudged though it is offered."""
-        verdicts = [(tally.verdict(name, count)[0], count) for name, count in tally.COUNTS.items()]
         if configurations.missed():
             return True
+        counts = {name: count for name, count in tally.COUNTS.items() if name not in tally.SKIPPED}
+        verdicts = [(tally.verdict(name, count)[0], count) for name, count in counts.items()]
         return any(what == VIOLATED or (what == NOT_JUDGED and not count.excused) for what, count in verdicts)
 
     def summary(self) -> list[str]:

@@ -53,6 +53,7 @@ class Property:
 
 CATALOGUE: dict[str, Property] = {}
 COUNTS: dict[str, Count] = {}
+SKIPPED: dict[str, str] = {}  # properties that are not judged because the user says so, and where it is explained
 
 Invariant = TypeVar("Invariant", bound=Callable[..., None])
 
@@ -138,6 +139,8 @@ def note(violation: Violation) -> None:
 
 def verdict(name: str, count: Count) -> tuple[str, str]:
     """The verdict on a property and its reason, from what was counted."""
+    if name in SKIPPED:
+        return NOT_JUDGED, f"skipped: {SKIPPED[name]}" + "; seen violated all the same" * (count.violated > 0)
     if count.violated:
         return VIOLATED, ""
     missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()

@@ -96,6 +96,7 @@ def test_counts_add_up(monkeypatch):
             "reasons": ["r"],
             "example": "e",
             "excused": True,
+            "near": 0,
         }
     }
 
