@@ -21,6 +21,7 @@ class Count:
     reasons: set[str] = field(default_factory=set)  # why it was not judged
     example: str = ""  # the shortest violation seen while another property was judged
     excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
+    near: int = 0  # cases that held within a bound, with other bits than the baseline's
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Property:
             return f"{ops.name} offers no {self.operator}"
         if self.needs_hazards and not ops.engine.sees_hazards:
             return f"the engine {ops.engine.name} does not observe hazards; judge with --engine ttir"
+        if self.group == "baseline" and ops.baseline is None:
+            return "no --baseline is given"
+        if self.group == "baseline" and not ops.baseline.offers(self.operator):
+            return f"the baseline {ops.baseline.name} offers no {self.operator}"
         if self.group == "graphs" and ops.engine.no_graphs:
             return str(ops.engine.no_graphs)
         return None
@@ -48,6 +53,7 @@ class Property:
 
 CATALOGUE: dict[str, Property] = {}
 COUNTS: dict[str, Count] = {}
+SKIPPED: dict[str, str] = {}  # properties that are not judged because the user says so, and where it is explained
 
 Invariant = TypeVar("Invariant", bound=Callable[..., None])
 
@@ -117,6 +123,11 @@ def count_case(entry: Property, case: Any) -> None:
         count.edges |= entry.edges(case)
 
 
+def count_near(name: str) -> None:
+    """Counts a case in which the candidate's bits are not the baseline's, though both are within the bound."""
+    COUNTS.setdefault(name, Count()).near += 1
+
+
 def note(violation: Violation) -> None:
     """Counts a violation that was seen while another property was judged, and keeps the shortest."""
     count = COUNTS.setdefault(violation.property_name, Count())
@@ -128,6 +139,8 @@ def note(violation: Violation) -> None:
 
 def verdict(name: str, count: Count) -> tuple[str, str]:
     """The verdict on a property and its reason, from what was counted."""
+    if name in SKIPPED:
+        return NOT_JUDGED, f"skipped: {SKIPPED[name]}" + "; seen violated all the same" * (count.violated > 0)
     if count.violated:
         return VIOLATED, ""
     missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
@@ -137,7 +150,9 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         return NOT_JUDGED, "no case was judged"
     if missing:
         return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
-    return HOLDS, ""
+    if name.startswith("baseline.") and count.near:
+        return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
+    return HOLDS, "equal in all bits" if name.startswith("baseline.") else ""
 
 
 def dump() -> dict[str, dict[str, Any]]:
@@ -152,6 +167,7 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count = COUNTS.setdefault(name, Count())
         count.judged += other["judged"]
         count.violated += other["violated"]
+        count.near += other["near"]
         count.excused |= other["excused"]
         count.example = min((count.example, other["example"]), key=lambda words: (not words, len(words)))
         count.edges |= set(other["edges"])

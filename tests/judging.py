@@ -19,10 +19,12 @@ from hypothesis.strategies import SearchStrategy, sampled_from
 from properties import tally
 from properties.engines.base import Ops
 from properties.invariants.history import Living
+from properties.judge import Judge
 from properties.lives import Deed, Life
 from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
 
+JUDGE = pytest.StashKey[Judge]()
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
 RULES = 12  # of a life at most
@@ -194,4 +196,5 @@ def _reproduce(request: pytest.FixtureRequest, ops: Ops) -> str:
     root, python = request.config.rootpath, Path(sys.executable)
     shown = python.relative_to(root) if python.is_relative_to(root) else python
     command = f"{shown} -m pytest '{request.node.nodeid}'"
-    return f"Reproduce:    {command} --candidate {ops.candidate.target} --engine {ops.engine.name}"
+    baseline = f" --baseline {ops.baseline.candidate.target}" if ops.baseline else ""
+    return f"Reproduce:    {command} --candidate {ops.candidate.target} --engine {ops.engine.name}{baseline}"

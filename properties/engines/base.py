@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from properties import configurations, tally
-from properties.candidate import Candidate
+from properties import configurations, surroundings, tally
+from properties.candidate import Candidate, line_of, one_line
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
 from properties.engines.recording import Recording
+from properties.interrupts import is_of_the_user
 from properties.ttir import Launch, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
@@ -80,7 +81,9 @@ class Engine:
 
 
 class Ops:
-    """The operators under judgement, as invariants call them."""
+    """The operators under judgement, as invariants call them; `baseline` are those of a kernel to compare with."""
+
+    baseline: Ops | None = None
 
     def __init__(self, candidate: Candidate, engine: Engine) -> None:
         self.candidate, self.engine = candidate, engine
@@ -137,12 +140,14 @@ class Ops:
         """The candidate's `sconv_seq_metadata`, run by the engine."""
         return self._call("sconv_seq_metadata", arguments, named)
 
-    def refusal(self, operator: str, *arguments: Any, **named: Any) -> Exception | None:
+    def refusal(self, operator: str, *arguments: Any, **named: Any) -> BaseException | None:
         """What an operator raises when called so, or None if it accepts."""
-        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen):
+        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen), self._watched(operator):
             try:
                 self.candidate.operators[operator](*arguments, **named)
-            except Exception as error:
+            except BaseException as error:  # as in _call
+                if is_of_the_user(error):
+                    raise
                 return error
         return None
 
@@ -154,9 +159,13 @@ class Ops:
         function = self.candidate.operators[operator]
         known = [*vars(inspect.getmodule(function) or object).values()]
         known += [value for every in frontend.configurations(self._packages) for one in every for value in one.values()]
-        surroundings = self.engine.running([]), frontend.choosing(0)
-        with surroundings[0], surroundings[1], frontend.noting_constants() as noted, suppress(Exception):
-            function(**named)  # what goes wrong here is judged elsewhere
+        around = self.engine.running([]), frontend.choosing(0)
+        with around[0], around[1], frontend.noting_constants() as noted, self._watched(operator):
+            try:
+                function(**named)
+            except BaseException as error:  # what goes wrong here is judged elsewhere
+                if is_of_the_user(error):
+                    raise
         return noted | {value for value in known if type(value) is int}
 
     def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -165,15 +174,19 @@ class Ops:
         given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
         inputs = [one for name, one in given.items() if isinstance(one, torch.Tensor) and name not in WRITTEN]
         # The engine's surroundings come first: a machine has a choice of its own.
-        with self.engine.running(inputs) as context, frontend.choosing(self.tuned.choice, self.tuned.seen):
+        choosing = frontend.choosing(self.tuned.choice, self.tuned.seen)
+        with self.engine.running(inputs) as context, choosing, self._watched(operator):
             try:
                 result = function(*arguments, **named)
-            except KeyboardInterrupt:
-                raise
             except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
+                if is_of_the_user(error):
+                    raise
                 raise self._raised(operator, error) from error
         self._observe(operator, context, result)
         return result
+
+    def _watched(self, operator: str) -> AbstractContextManager[None]:
+        return surroundings.kept(operator, self._property, self._case)
 
     def _observe(self, operator: str, context: Any, result: object) -> None:
         __tracebackhide__ = True
@@ -214,14 +227,8 @@ class Ops:
     def _raised(self, operator: str, error: BaseException) -> BaseException:
         if (own := self.engine.own_error(error)) is not None:
             return own
-        got = f"raised {type(error).__name__} on a case that the contract allows: {_in_one_line(error)}"
-        return Violation(self._property, operator, got=got, case=self._case)
-
-
-def _in_one_line(error: BaseException) -> str:
-    """The error's message, its middle left out where it is long: compilers put the reason last."""
-    message = " ".join(str(error).split()) or "no message"
-    return message if len(message) <= 400 else f"{message[:80]} … {message[-300:]}"
+        got = f"raised {type(error).__name__} on a case that the contract allows: {one_line(error)}"
+        return Violation(self._property, operator, got=got, at=line_of(error, self.candidate.path), case=self._case)
 
 
 @contextmanager

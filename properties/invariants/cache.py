@@ -101,6 +101,13 @@ def element(guarded: Guarded, where: int) -> dict[str, object]:
     return dict(zip(names, index, strict=True))
 
 
+@invariant("cache", needs={"cached tap", "stored row"}, edges=edges)
+def process_frame(ops: Any, case: Forward) -> None:
+    """A call leaves the process as it was: torch's defaults and modes, random numbers, environment and folder."""
+    __tracebackhide__ = True
+    forward(ops, build(case, device=ops.device), "cache.process_frame")  # every call is watched
+
+
 @invariant("cache", needs={"cached tap", "tap before position 0", "pad tail", "decode"}, edges=edges)
 def read_frame(ops: Any, case: Forward) -> None:
     """NaN in every cache element outside the windows changes no output, bit for bit."""

@@ -126,3 +126,10 @@ def refuses(ops: Any, case: Metadata) -> None:
                 )
     if padded:
         ops.sconv_seq_metadata(loc, batch.num_reqs, actual, fits_owners, fits_firsts, padded)
+
+
+@invariant("metadata", operator="sconv_seq_metadata", needs={"two requests", "padded rows"}, edges=metadata_edges)
+def process_frame(ops: Any, case: Metadata) -> None:
+    """A call leaves the process as it was: torch's defaults and modes, random numbers, environment and folder."""
+    __tracebackhide__ = True
+    call(ops, build_metadata(case, ops.device))  # every call is watched

@@ -37,8 +37,17 @@ def weight_dtypes(ops: Any, case: Forward) -> None:
 
 def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
     __tracebackhide__ = True
-    case = batch.case
     out = forward(ops, batch, property_name)
+    wrong, truth, allowed = beyond_bound(batch, out)
+    if wrong.any():
+        row, channel = (int(i) for i in wrong.nonzero()[0])
+        note = f" within {float(allowed[row, channel]):.2g}"
+        raise difference(property_name, batch, out, truth, wrong, note)
+
+
+def beyond_bound(batch: Batch, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which elements of an output `[T, C]` are outside of the derived bound; the float64 truth; the bound."""
+    case = batch.case
     truth, magnitude = exact(batch)
     x = batch.x.cpu().double()
     allowed = allowed_error(
@@ -46,10 +55,7 @@ def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
     ).masked_fill((batch.slots < 0)[:, None], 0.0)
     wrong = ~((out.double() - truth).abs() <= allowed)  # NaN is wrong
     wrong &= ~(out.isinf() & ((out > 0) == (truth > 0)) & may_overflow(truth, allowed, out.dtype))
-    if wrong.any():
-        row, channel = (int(i) for i in wrong.nonzero()[0])
-        note = f" within {float(allowed[row, channel]):.2g}"
-        raise difference(property_name, batch, out, truth, wrong, note)
+    return wrong, truth, allowed
 
 
 @invariant("values", needs=NEEDS, edges=edges)

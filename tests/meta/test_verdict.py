@@ -84,7 +84,7 @@ def test_the_three_verdicts(count, wanted):
 def test_counts_add_up(monkeypatch):
     """Adds what workers report."""
     monkeypatch.setattr(tally, "COUNTS", {})
-    one = {"judged": 2, "violated": 0, "edges": ["a"], "reasons": [], "example": "", "excused": False}
+    one = {"judged": 2, "violated": 0, "near": 0, "edges": ["a"], "reasons": [], "example": "", "excused": False}
     tally.merge({"g.p": one})
     tally.merge({"g.p": {**one, "violated": 1, "edges": ["b"], "reasons": ["r"], "example": "e", "excused": True}})
     assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, "e", True)}
@@ -96,6 +96,7 @@ def test_counts_add_up(monkeypatch):
             "reasons": ["r"],
             "example": "e",
             "excused": True,
+            "near": 0,
         }
     }
 
