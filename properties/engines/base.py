@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +18,7 @@ from properties.candidate import Candidate
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
 from properties.engines.recording import Recording
-from properties.ttir import Launch, frontend, frozen
+from properties.ttir import Accesses, Launch, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
 
@@ -52,6 +54,12 @@ class Engine:
     def running(self, read_only: list[torch.Tensor]) -> AbstractContextManager[Any]:
         """What surrounds one call: memory that nobody wrote reads as NaN. `read_only` must not be written."""
         return filled_memory()
+
+    @contextmanager
+    def watching(self) -> Iterator[Accesses | None]:
+        """What surrounds a call that is made to explain a failure: who touched what, where the engine sees that."""
+        with self.running([]):
+            yield None
 
     def own_error(self, error: BaseException) -> BaseException | None:
         """The engine's own shortcoming behind an exception of a call, or None where it is the candidate's."""
@@ -146,6 +154,11 @@ class Ops:
                 return error
         return None
 
+    def again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
+        """`fused_sconv` in that configuration, to explain a failure: nothing that is seen counts; accesses too."""
+        with self.engine.watching() as accesses, frontend.choosing(choice):
+            return self.candidate.operators["fused_sconv"](**arguments), accesses
+
     def constants(self, operator: str, **named: Any) -> set[int]:
         """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
 
@@ -215,7 +228,16 @@ class Ops:
         if (own := self.engine.own_error(error)) is not None:
             return own
         got = f"raised {type(error).__name__} on a case that the contract allows: {_in_one_line(error)}"
-        return Violation(self._property, operator, got=got, case=self._case)
+        return Violation(self._property, operator, got=got, at=self._line_of(error), case=self._case)
+
+    def _line_of(self, error: BaseException) -> str:
+        """The innermost line of the candidate's own files that an exception came through, and its text."""
+        homes = {inspect.getsourcefile(inspect.unwrap(one)) for one in self.candidate.operators.values()}
+        folders = {str(Path(home).parent) for home in homes if home}
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if frame.filename in homes or str(Path(frame.filename).parent) in folders:
+                return f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+        return ""
 
 
 def _in_one_line(error: BaseException) -> str:
