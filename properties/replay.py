@@ -27,7 +27,10 @@ def replay(candidate: str, property_name: str, case: Any, engine: str = "auto") 
     invariant = getattr(importlib.import_module(f"properties.invariants.{group}"), name)
     ops = Judge.from_options(candidate, engine, Path.cwd()).ops
     for choice in range(ops.configurations):
-        invariant(ops.configured(choice), case)
+        try:
+            invariant(ops.configured(choice), case)
+        except Violation as violation:
+            raise violation.explain() from None
 
 
 def main(arguments: list[str]) -> int:

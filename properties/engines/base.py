@@ -232,10 +232,10 @@ class Ops:
 
     def _line_of(self, error: BaseException) -> str:
         """The innermost line of the candidate's own files that an exception came through, and its text."""
-        homes = {inspect.getsourcefile(inspect.unwrap(one)) for one in self.candidate.operators.values()}
-        folders = {str(Path(home).parent) for home in homes if home}
+        modules = [inspect.getmodule(function) for function in self.candidate.operators.values()]
+        folders = {Path(home).parent for one in modules if (home := getattr(one, "__file__", None))}
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            if frame.filename in homes or str(Path(frame.filename).parent) in folders:
+            if Path(frame.filename).parent in folders:
                 return f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
         return ""
 

@@ -84,17 +84,40 @@ def test_the_three_verdicts(count, wanted):
 def test_counts_add_up(monkeypatch):
     """Adds what workers report."""
     monkeypatch.setattr(tally, "COUNTS", {})
-    one = {"judged": 2, "violated": 0, "edges": ["a"], "reasons": [], "example": "", "excused": False}
+    one = {
+        "judged": 2,
+        "violated": 0,
+        "edges": ["a"],
+        "reasons": [],
+        "examples": {},
+        "dtypes": [],
+        "violated_dtypes": [],
+        "excused": False,
+    }
     tally.merge({"g.p": one})
-    tally.merge({"g.p": {**one, "violated": 1, "edges": ["b"], "reasons": ["r"], "example": "e", "excused": True}})
-    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, "e", True)}
+    tally.merge(
+        {
+            "g.p": {
+                **one,
+                "violated": 1,
+                "edges": ["b"],
+                "reasons": ["r"],
+                "examples": {"f.py:1": "e"},
+                "dtypes": ["bf16"],
+                "excused": True,
+            }
+        }
+    )
+    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True)}
     assert tally.dump() == {
         "g.p": {
             "judged": 4,
             "violated": 1,
             "edges": ["a", "b"],
             "reasons": ["r"],
-            "example": "e",
+            "examples": {"f.py:1": "e"},
+            "dtypes": ["bf16"],
+            "violated_dtypes": [],
             "excused": True,
         }
     }
