@@ -109,7 +109,9 @@ def _position(
     out[:rows], mask[:rows] = got[first : first + rows], wrong[first : first + rows]
     call = server.twin(which).call(0, T)
     ops.configured(choice)
-    computed = f"forward {which} of this schedule computes positions {first} to {first + span.count - 1}"
+    computed = f"forward {which} of this schedule computes position {first}" + (
+        f" to {first + span.count - 1}" if span.count > 1 else ""
+    )
     violation.then = f"{computed}; {tap_words(position, call.meant(position - first, channel))}"
     causes.output(ops, Run("this forward", call, out), mask)(violation)
 

@@ -94,9 +94,16 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
     total = _oldest_first(values, weight)
 
     def finish(some: torch.Tensor, active: bool = is_active, added: float = float(has_residual)) -> torch.Tensor:
-        result = some * torch.sigmoid(some) if active else some
-        return result + added * residual
+        return (_silu(some) if active else some) + added * residual
 
+    for some in (total, _contracted(values, weight)):
+        exact = finish(some)
+        yield "the right value cut towards zero, not rounded to the nearest", _cut(exact, dtype)
+        yield "the right value with subnormal numbers as 0", _flushed(exact.to(dtype))
+        largest = torch.finfo(dtype).max
+        yield "the right value held below infinity", exact.to(dtype).clamp(-largest, largest)
+    for turned in (_newest_first, _newest_contracted):
+        yield "the taps summed from the newest to the oldest", finish(turned(values, weight)).to(dtype)
     if has_residual:
         yield "the value without the residual", finish(total, added=0).to(dtype)
         yield "the value with the residual twice", finish(total, added=2).to(dtype)
@@ -107,22 +114,16 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
         yield "the value with the residual, which this call does not ask for", finish(total, added=1).to(dtype)
     if is_active:
         yield "the value without the activation", finish(total, active=False).to(dtype)
-        after = total + residual
-        yield "the activation of the sum with the residual in it", (after * torch.sigmoid(after)).to(dtype)
+        yield "the activation of the sum with the residual in it", _silu(total + residual).to(dtype)
+    name = str(dtype).removeprefix("torch.")
+    if dtype != torch.float32:
+        yield f"the sum in {name}, every product and sum rounded", finish(_in(dtype)(values, weight)).to(dtype)
     yield "0 everywhere", torch.zeros_like(x)
     yield "the input", x
-    yield (
-        f"the sum in {str(dtype).removeprefix('torch.')}, every product and sum rounded",
-        finish(_in(dtype)(values, weight)).to(dtype),
-    )
-    for some in (total, _contracted(values, weight)):
-        exact = finish(some)
-        yield "the right value cut towards zero, not rounded to the nearest", _cut(exact, dtype)
-        yield "the right value with subnormal numbers as 0", _flushed(exact.to(dtype))
-        largest = torch.finfo(dtype).max
-        yield "the right value held below infinity", exact.to(dtype).clamp(-largest, largest)
-    for turned in (_newest_first, _newest_contracted):
-        yield "the taps summed from the newest to the oldest", finish(turned(values, weight)).to(dtype)
+
+
+def _silu(some: torch.Tensor) -> torch.Tensor:
+    return some * torch.sigmoid(some.double()).float()
 
 
 def _flushed(values: torch.Tensor) -> torch.Tensor:
@@ -130,11 +131,13 @@ def _flushed(values: torch.Tensor) -> torch.Tensor:
 
 
 def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
-    """The first computation that gives what came out in every wrong element, and is not what it gives in the right ones
-    by chance alone; empty where none does. `got` is `[T, C]`, `wrong` its mask.
+    """The computations, at most two, that give what came out in every wrong element; empty where none does.
+
+    got: `[T, C]`, wrong: its mask.
     """
+    found: list[str] = []
     for words, result in computations(call, values):
         same = (bits(result) == bits(got)) | ((result == 0) & (got == 0)) | (result.isnan() & got.isnan())
-        if bool(same[wrong].all()):
-            return words
-    return ""
+        if bool(same[wrong].all()) and words not in found:
+            found.append(words)
+    return ", or ".join(found[:2])

@@ -105,10 +105,8 @@ class Call:
                     return f"{whose}position {position}"
         return "the null block, nobody's here" if block == 0 else "nobody's here"
 
-    def source(self, name: str, index: tuple[int, ...] | None, row: int, channel: int) -> Source:
+    def source(self, name: str, index: tuple[int, ...], row: int, channel: int) -> Source:
         """An element of `x` or `cache`, as a tap of an output element, and what is strange about it."""
-        if index is None:
-            return Source("outside", note=f"memory around {name}, or between its elements")
         if name == "x":
             return self._row(index, row, channel)
         ws, off_s = int(self.arguments["ws"]), int(self.arguments["off_s"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -81,13 +81,14 @@ def _probe(violation: Violation, ops: Any, choice: int, run: Run, at: tuple[int,
     with probe.set_up():
         again, accesses = probe.again()
         if not _same(again[at], run.out[at]):
-            value = float(again[at])
-            return violation.found(f"the same call alone gives {value:g}: {run.otherwise}")
+            right = ", which is right" if replace(run, out=again).is_right(*at) else ""
+            return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
         lane = _writer(accesses, probe.out, at)
         if bool(run.out[at].isnan()) and (number := probe.nan_from()) is not None:
-            source = run.call.source(*probe.inputs.place(number), *at)
             violation.at = violation.at or _line(accesses, lane, probe.inputs.address(number))
-            return violation.found(f"a NaN in {source} reaches it")
+            return violation.found(f"a NaN in {probe.source(number)} reaches it")
+        if bool(run.out[at].isnan()) and probe.is_always_nan():
+            return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
             found = probe.find()
         except TooLong as error:
@@ -101,10 +102,18 @@ def _probe(violation: Violation, ops: Any, choice: int, run: Run, at: tuple[int,
     if not found.is_complete:
         left = f"it is {told}" if told else "it is no sum of inputs"
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
-        left = "every tap comes from its place and has its weight; what came out is " + (told or "another computation")
+        left = "every tap comes from its place and has its weight; what came out is " + (told or _far(run, at, values))
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
+
+
+def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
+    """How far a value lies from the right one that no known computation gives."""
+    if values is None:
+        return "another computation"
+    truth = contract_value(run.call, values)[0][at]
+    return f"another computation, {float(run.out[at].double() - truth):+.3g} from the exact value"
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -161,8 +170,12 @@ def _tap_words(found: Found, channel: int) -> str:
 def _tap(tap: Tap) -> str:
     if tap.meant.kind != "nothing":
         return f"tap {tap.index} came from {tap.came}, meant {tap.meant}"
-    why = "a row without a slot has no taps" if tap.meant.position is None else f"position {tap.meant.position} is none"
-    return f"tap {tap.index} came from {tap.came}, but is 0: {why}"
+    why = (
+        "a row without a slot has no taps"
+        if tap.meant.position is None
+        else f"position {tap.meant.position} is before the start"
+    )
+    return f"tap {tap.index} came from {tap.came}, but should be 0: {why}"
 
 
 def memory(ops: Any, call: Call, where: int, got: torch.Tensor) -> Any:
@@ -177,25 +190,28 @@ def _memory(violation: Violation, ops: Any, choice: int, call: Call, where: int,
         out, accesses = probe.again()
         held = probe.after["cache"].flatten()[where]
         if not _same(held.cpu(), got.cpu()):
-            return violation.found(f"the same call alone leaves {float(held):g} there: {STATE}")
+            return violation.found(f"alone, the same call leaves {float(held):.6g} there: {STATE}")
         violation.at = violation.at or _stored_at(accesses, probe.inputs.address(number))
         cell = probe.stored(number)
     if cell == number:
         return violation.found("nothing was stored there: it holds what it held before")
+    if cell is None and probe.inputs.place(number)[1] is None:
+        return violation.found(f"it holds {probe.held:g} whatever the inputs are, so no input")
     if cell is None:
         return violation.found(_made(call, out, probe.inputs.place(number)[1], got))
     name, index = probe.inputs.place(cell)
     if name != "x" or index is None:
-        return violation.found(f"it holds what was at {call.source(name, index, 0, 0)}")
+        return violation.found(f"it holds what was at {probe.source(cell)}")
     row, channel = index
     slot = call.slot(row)
     if slot >= 0 and probe.inputs.place(number)[1] == call.stored_at(row, channel):
         return violation.found(
             f"x[{row}] was stored there, but changed on its way{_changed(call.before('x')[index], got)}"
         )
-    block, offset = divmod(slot, int(call.arguments["block_size"]))
-    whose = f"slot is block {block} offset {offset}" if slot >= 0 else f"slot is {slot}: it must not be stored"
-    return violation.found(f"it holds x[{row}] channel {channel}, whose {whose}")
+    block, head, offset, d = call.stored_at(row, channel)
+    where = f"belongs at block {block}, head {head}, offset {offset}, d {d}"
+    which = where if slot >= 0 else f"has slot {slot} and must not be stored"
+    return violation.found(f"it holds x[{row}] channel {channel}, which {which}")
 
 
 def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:

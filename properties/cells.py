@@ -57,6 +57,19 @@ class Cells:
         memory = self.memory[name]
         return float(memory[_unravelled(number - self.first[name], memory.shape)])
 
+    def gap(self, number: int) -> str:
+        """Memory around a tensor, or between its elements, in words: behind which of its first axis it lies."""
+        name = self.place(number)[0]
+        tensor = self.tensors[name]
+        parts = {"x": "row", "cache": "block"}
+        at = number - self.first[name] - tensor.storage_offset()
+        extent = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+        if at < 0 or not tensor.numel():
+            return f"the memory before {name}"
+        which = min(at // max(1, tensor.stride(0)), len(tensor) - 1)
+        behind = f"the memory behind {name}, after" if at >= extent else "the gap behind"
+        return f"{behind} {parts.get(name, 'element')} {which}"
+
     def address(self, number: int) -> int:
         """The address of a cell, in bytes."""
         name, index = self.place(number)

@@ -33,6 +33,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
+def differ(count: int, total: int, noun: str) -> str:
+    """`1 of 2 elements differs`, `2 of 2 elements differ`."""
+    return f"{count} of {plural(total, noun)} differ{'s' if count == 1 else ''}"
+
+
 def let(batch: Batch, row: int) -> str:
     """What the case is, for one row: its request's history, new tokens and blocks."""
     case = batch.case
@@ -111,7 +116,7 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     channels = sorted(set(wrong.any(dim=0).nonzero().flatten().tolist()))
     owners = {owner(case, row) for row in rows}
     count, total = int(wrong.sum()), wrong.numel()
-    words = f"{count} of {plural(total, 'element')} differ" + ("s" if count == 1 else "")
+    words = differ(count, total, "element")
     if count == total:
         return words
     if owners == {None}:

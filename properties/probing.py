@@ -106,8 +106,15 @@ class Probe:
     def _source(self, cells: list[int] | None) -> Source:
         if not cells:
             return Source("nothing")
-        found = [self.call.source(*self.inputs.place(one), self.row, self.channel) for one in cells]
+        found = [self.source(one) for one in cells]
         return found[0] if len(found) == 1 else Source("sum", note=f"the sum of {' and '.join(map(str, found))}")
+
+    def source(self, cell: int) -> Source:
+        """A cell as a source of the element."""
+        name, index = self.inputs.place(cell)
+        if index is None:
+            return Source("outside", note=self.inputs.gap(cell))
+        return self.call.source(name, index, self.row, self.channel)
 
     def _one_hot(self, column: int) -> torch.Tensor:
         weights = torch.zeros(self.weights.count)
@@ -122,16 +129,25 @@ class Probe:
         cells = strange.nonzero().flatten()
         if not len(cells) or not self._is_nan(cells):
             return None
+        if self.is_always_nan():
+            return None
         while len(cells) > 1:
             half = cells[: len(cells) // 2]
             cells = half if self._is_nan(half) else cells[len(half) :]
         return int(cells[0]) if self._is_nan(cells) else None
 
+    def is_always_nan(self) -> bool:
+        """Whether the element is NaN whatever the inputs are."""
+        return self._is_nan(torch.zeros(0, dtype=torch.int64))
+
     def _is_nan(self, cells: torch.Tensor) -> bool:
         """Whether the element is NaN where these cells are, and all others finite."""
         values = torch.ones(self.inputs.count)
         values[cells] = float("nan")
-        return math.isnan(self._value(values, None))
+        self.weights.restore()
+        self.inputs.fill(values)
+        out, _ = self.ops.again(self.choice, self.call.arguments)
+        return math.isnan(float(out[self.row, self.channel]))
 
     def stored(self, where: int) -> int | None:
         """The cell whose value a cell of memory holds afterwards; None where that is no copy of one.
@@ -145,16 +161,14 @@ class Probe:
             self.ops.again(self.choice, {**self.call.arguments, "activation": None, "use_residual": False})
             return float(self.inputs.held(where))
 
-        if held(torch.ones(self.inputs.count)) != 1:
+        self.held = held(torch.ones(self.inputs.count))
+        if self.held != 1:
             return None
         return self._decode(self.inputs, held)
 
-    def _value(self, inputs: torch.Tensor, weights: torch.Tensor | None) -> float:
+    def _value(self, inputs: torch.Tensor, weights: torch.Tensor) -> float:
         self.inputs.fill(inputs)
-        if weights is None:
-            self.weights.restore()
-        else:
-            self.weights.fill(weights)
+        self.weights.fill(weights)
         given = {**self.call.arguments, "activation": None, "use_residual": False}
         out, _ = self.ops.again(self.choice, given)
         return float(out[self.row, self.channel])

@@ -36,6 +36,14 @@ class Batch:
             raise AttributeError(name) from None
 
     @property
+    def x_before(self) -> torch.Tensor:
+        """The rows as they were before the call, which must not write them."""
+        x = self.guarded["x"]
+        if x.memory is x.view:
+            return x.before
+        return x.before.as_strided(x.view.shape, x.view.stride(), x.view.storage_offset())
+
+    @property
     def slots(self) -> torch.Tensor:
         """The slot of every row, on the host."""
         return self.guarded["slot_mapping"].view.cpu()
@@ -212,7 +220,7 @@ def expected_cache(batch: Batch) -> torch.Tensor:
     slots = batch.slots.to(memory.device)
     stored = slots >= 0
     block, offset = slots[stored] // geometry.N, slots[stored] % geometry.N
-    x = batch.x[stored].view(-1, geometry.H, geometry.ws)
+    x = batch.x_before[stored].view(-1, geometry.H, geometry.ws)
     view[block, :, offset, geometry.off_s : geometry.off_s + geometry.ws] = x
     return memory
 

@@ -27,13 +27,13 @@ def stores_inputs(ops: Any, case: Forward) -> None:
     slots = batch.slots[rows]
     stream = slice(geometry.off_s, geometry.off_s + geometry.ws)
     held = batch.cache.cpu()[slots // geometry.N, :, slots % geometry.N, stream].reshape(len(rows), geometry.C)
-    wanted = batch.x.cpu()[rows]
+    wanted = Call.of(batch).before("x")[rows]
     wrong = bits(held) != bits(wanted)
     if wrong.any():
         at, channel = (int(i) for i in wrong.nonzero()[0])
         row = int(rows[at])
         where = batch.guarded["cache"].where(Call.of(batch).stored_at(row, channel))
-        but = f"{int(wrong.sum())} of {explain.plural(wrong.numel(), 'stored element')} differ"
+        but = explain.differ(int(wrong.sum()), wrong.numel(), "stored element")
         raise difference(ops, "cache.stores_inputs", batch, where, number(wanted[at, channel]), but)
 
 

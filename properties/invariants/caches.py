@@ -77,7 +77,7 @@ def difference(
     place = element(cache, where)
     row = row_of(batch, place)
     slots = batch.slots
-    stores = f"{explain.plural(int((slots >= 0).sum()), 'row')} may be stored, {int((slots < 0).sum())} have no slot"
+    stores = f"{int((slots >= 0).sum())} of {explain.plural(len(slots), 'row')} have a slot"
     found = Violation(
         property_name,
         "cache",
@@ -107,5 +107,5 @@ def compare(ops: Any, property_name: str, batch: Batch, other: Batch, how: str) 
     if wrong.any():
         index = tuple(int(i) for i in wrong.nonzero()[0])
         where = batch.guarded["cache"].where(index)
-        but = f"{explain.plural(int(wrong.sum()), 'element')} of the cache differ from what it holds {how}"
+        but = f"{explain.differ(int(wrong.sum()), wrong.numel(), 'element')} of the cache"
         raise difference(ops, property_name, batch, where, f"{number(other.cache[index])}, {how}", but, other)

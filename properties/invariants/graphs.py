@@ -11,7 +11,7 @@ import torch
 
 from properties.buckets import Buffers
 from properties.contents import bits
-from properties.explain import plural
+from properties.explain import differ, plural
 from properties.invariants.run import number, place, spread
 from properties.replay_words import Told
 from properties.replays import Replays, replays_edges
@@ -222,7 +222,7 @@ def _same(
         where = dict(zip(("request", "column"), where.values(), strict=True))
     first = tuple(where.values())
     count, is_output = int(wrong.sum()), what.startswith("out")
-    differ = f"{count} of {plural(wrong.numel(), 'element')} {'differs' if count == 1 else 'differ'}"
+    words = differ(count, wrong.numel(), "element")
     causes = (because(), told.found(what, first, got))
     raise Violation(
         name,
@@ -232,10 +232,10 @@ def _same(
         wanted=f"{number(wanted[first])} as in an eager run on the same buffers",
         let=about,
         then=told.owed(what, first),
-        but="; ".join(filter(None, (*causes, differ))),
+        but="; ".join(filter(None, (*causes, words))),
         case=case,
         taps=told.call(what).meant(*first) if is_output else (),
-        spread=spread(got, wanted, wrong, differ) if is_output else None,
+        spread=spread(got, wanted, wrong, words) if is_output else None,
     )
 
 
@@ -245,9 +245,9 @@ def _same_caches(case: Replays, name: str, buffers: Buffers, before: Buffers, wh
         wrong = bits(one) != bits(other)
         if wrong.any():
             words = f"has changed {when}"
-            differ = f"{plural(int(wrong.sum()), 'element')} changed"
+            changed = f"{plural(int(wrong.sum()), 'element')} changed"
             then = "only rows with a slot are stored, and a capture stores nothing that the run before it has not"
-            found = Violation(name, _cache_of(case, layer), where=place(wrong), got=words, then=then, but=differ)
+            found = Violation(name, _cache_of(case, layer), where=place(wrong), got=words, then=then, but=changed)
             found.case, found.let = case, f"the buffers hold {_at_capture(case)}"
             raise found
 

@@ -197,7 +197,7 @@ class Living:
         where, let, taps = self._place(spans, row, part, channel)
         value = "its own x" if self.so_far.use_residual else "0"
         then = explain.tap_words(where["position"], taps) if taps else f"its output is {value}"
-        but = f"{int(wrong.sum())} of {explain.plural(wrong.numel(), 'element')} of this step differ"
+        but = f"{explain.differ(int(wrong.sum()), wrong.numel(), 'element')} of this step"
         step = self.so_far.steps[-1]
         graph = f"the graph of {explain.plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
         raise Violation(

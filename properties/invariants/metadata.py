@@ -82,7 +82,7 @@ def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: lis
             f"{batch.num_actual_tokens} actual and {batch.num_padded_tokens} padded rows"
         ),
         then=_owed(batch, row),
-        but=f"{_found(batch, name, row, got)}{_count(len(wrong))} of {name} differ",
+        but=f"{_found(batch, name, row, got)}{_count(len(wrong))} of {name} {'is' if len(wrong) == 1 else 'are'} wrong",
         case=batch.case,
     )
 
@@ -94,7 +94,9 @@ def _count(entries: int) -> str:
 def _span(batch: MetadataBatch, request: int) -> str:
     loc = batch.guarded["query_start_loc"].view
     begin, end = int(loc[request]), int(loc[request + 1])
-    return f"rows {begin} to {end - 1}" if end > begin else "no rows"
+    if end - begin < 2:
+        return f"row {begin}" if end > begin else "no rows"
+    return f"rows {begin} to {end - 1}"
 
 
 def _owner(batch: MetadataBatch, row: int) -> int:
@@ -105,7 +107,7 @@ def _owner(batch: MetadataBatch, row: int) -> int:
 def _owed(batch: MetadataBatch, row: int) -> str:
     """What the contract says of a row."""
     if row >= batch.num_padded_tokens or row < 0:
-        return f"row {row} lies outside the {plural(batch.num_padded_tokens, 'padded row')} and must stay as it is"
+        return f"row {row} lies outside the {batch.num_padded_tokens} padded rows and must stay as it is"
     if row >= batch.num_actual_tokens:
         return f"row {row} is padding and must be 0"
     owner = _owner(batch, row)

@@ -10,7 +10,7 @@ import torch
 from properties import alone, contents
 from properties.cases import Schedule, schedule_edges
 from properties.contents import bits
-from properties.explain import plural
+from properties.explain import differ, plural
 from properties.invariants.run import number, spread
 from properties.serving import Sequence, Server
 from properties.tally import invariant
@@ -59,7 +59,7 @@ def _compare(
     if not wrong.any():
         return
     position, channel = (int(i) for i in wrong.nonzero()[0])
-    but = f"{int(wrong.sum())} of {plural(wrong.numel(), 'element')} differ, first at position {position}"
+    but = f"{differ(int(wrong.sum()), wrong.numel(), 'element')}, first at position {position}"
     raise Violation(
         property_name,
         "out",

@@ -10,7 +10,7 @@ import torch
 
 from properties.cases import Streams, streams_edges
 from properties.contents import bits
-from properties.explain import plural
+from properties.explain import differ
 from properties.invariants.caches import difference
 from properties.invariants.run import compare_bits, forward, number, ran
 from properties.memory import Guarded
@@ -54,7 +54,7 @@ def telling(case: Streams, index: int) -> Iterator[None]:
         yield
     except Violation as violation:
         before = case.order[: case.order.index(index)]
-        after = f"after streams {', '.join(map(str, before))}" if before else "first"
+        after = f"after stream {' and '.join(map(str, before))}" if before else "first"
         violation.case, violation.where = case, {"stream": index, **violation.where}
         violation.let = f"stream {index} runs {after}, in the cache of all four; {violation.let}"
         raise
@@ -66,7 +66,7 @@ def _compare_caches(ops: Any, case: Streams, index: int, batch: Batch, wanted: t
     wrong = bits(batch.cache) != bits(wanted)
     if wrong.any():
         where = tuple(int(i) for i in wrong.nonzero()[0])
-        but = f"{plural(int(wrong.sum()), 'element')} of the cache differ"
+        but = f"{differ(int(wrong.sum()), wrong.numel(), 'element')} of the cache"
         words = f"{number(wanted[where])}, as when each stream runs alone"
         with telling(case, index):
             place = batch.guarded["cache"].where(where)
