@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from properties import causes
+from properties.calls import Rerun
 from properties.causes import STATE, Run
 from properties.contents import bits
 from properties.explain import tap_words
@@ -16,43 +17,41 @@ from properties.serving import Server
 from properties.verdict import Violation
 
 
-def output(ops: Any, server: Server, wrong: torch.Tensor, out: torch.Tensor, graph: str = "") -> Any:
+def output(rerun: Rerun, server: Server, wrong: torch.Tensor, out: torch.Tensor, graph: str = "") -> Any:
     """What finds the cause of the first wrong element of the last forward's outputs, `[T, channels of all parts]`.
 
     graph: in words, by which graph it was run, if by one.
     """
-    return partial(_output, ops=ops, choice=ops.tuned.choice, server=server, wrong=wrong, out=out, graph=graph)
+    return partial(_output, rerun=rerun, server=server, wrong=wrong, out=out, graph=graph)
 
 
 def _output(
-    violation: Violation, ops: Any, choice: int, server: Server, wrong: torch.Tensor, out: torch.Tensor, graph: str
+    violation: Violation, rerun: Rerun, server: Server, wrong: torch.Tensor, out: torch.Tensor, graph: str
 ) -> None:
     channel = int(wrong.nonzero()[0, 1])
     index = next(index for index, part in enumerate(server.parts) if channel < part.channels.stop)
     span = server.parts[index].channels
     otherwise = f"it goes wrong in {graph}, or {STATE}" if graph else STATE
     run = Run("this forward", server.twin(-1).call(index, len(out)), out[:, span], otherwise)
-    ops.configured(choice)
-    causes.output(ops, run, wrong[:, span])(violation)
+    causes.output(rerun, run, wrong[:, span])(violation)
 
 
-def memory(ops: Any, server: Server, T: int, where: int, got: torch.Tensor) -> Any:
+def memory(rerun: Rerun, server: Server, T: int, where: int, got: torch.Tensor) -> Any:
     """What finds out which stream's call left `got` in element `where` of the cache's memory, and what it is."""
-    return partial(_memory, ops=ops, choice=ops.tuned.choice, server=server, T=T, where=where, got=got)
+    return partial(_memory, rerun=rerun, server=server, T=T, where=where, got=got)
 
 
-def _memory(violation: Violation, ops: Any, choice: int, server: Server, T: int, where: int, got: torch.Tensor) -> None:
+def _memory(violation: Violation, rerun: Rerun, server: Server, T: int, where: int, got: torch.Tensor) -> None:
     twin = server.twin(-1)
     cache = twin.guarded["cache"]
     for index in range(len(twin.parts)):
         before = cache.memory[where].clone()
-        ops.again(choice, twin.arguments(index, T))
+        rerun(twin.arguments(index, T))
         if bool(bits(cache.memory[where : where + 1]) != bits(before.view(1))):
             break  # the first that changes it, be it rightly: nobody else may
     else:
         index = _owner(server, where)
-    ops.configured(choice)
-    causes.memory(ops, server.twin(-1).call(index, T), where, got)(violation)
+    causes.memory(rerun, server.twin(-1).call(index, T), where, got)(violation)
     if len(twin.parts) > 1:
         violation.found(f"of stream {index}")
 
@@ -74,7 +73,7 @@ def _owner(server: Server, where: int) -> int:
 
 
 def of_position(
-    ops: Any, server: Server, truth: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor, is_last: bool = True
+    rerun: Rerun, server: Server, truth: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor, is_last: bool = True
 ) -> Callable[[Violation], None]:
     """What finds the cause of the first wrong position of one sequence, run in several forwards of a server.
 
@@ -82,14 +81,13 @@ def of_position(
     """
     return partial(
         _position,
-        ops=ops, choice=ops.tuned.choice, server=server, truth=truth, got=got, wrong=wrong, is_last=is_last,
+        rerun=rerun, server=server, truth=truth, got=got, wrong=wrong, is_last=is_last,
     )  # fmt: skip  # one line is enough
 
 
 def _position(
     violation: Violation,
-    ops: Any,
-    choice: int,
+    rerun: Rerun,
     server: Server,
     truth: torch.Tensor,
     got: torch.Tensor,
@@ -108,12 +106,11 @@ def _position(
     rows = min(T, len(got) - first)
     out[:rows], mask[:rows] = got[first : first + rows], wrong[first : first + rows]
     call = server.twin(which).call(0, T)
-    ops.configured(choice)
     computed = f"forward {which} of this schedule computes position {first}" + (
         f" to {first + span.count - 1}" if span.count > 1 else ""
     )
     violation.then = f"{computed}; {tap_words(position, call.meant(position - first, channel))}"
-    causes.output(ops, Run("this forward", call, out), mask)(violation)
+    causes.output(rerun, Run("this forward", call, out), mask)(violation)
 
 
 def _forward_of(server: Server, truth: torch.Tensor, position: int, is_last: bool) -> int | None:

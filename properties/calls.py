@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,11 @@ import torch
 
 from properties.memory import Guarded
 from properties.tensors import Batch
+from properties.ttir import Accesses
 from properties.verdict import Source, Tap
+
+# makes a call with these arguments again: its result, and who touched what, where the engine sees that
+Rerun = Callable[[Mapping[str, Any]], tuple[Any, Accesses | None]]
 
 
 @dataclass

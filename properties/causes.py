@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from properties.arithmetic import computation, contract_value, tap_values
-from properties.calls import Call
+from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
 from properties.memory import Guarded
@@ -39,18 +39,17 @@ class Run:
         return bool((got - truth[row, channel]).abs() <= allowed[row, channel]) or bool(got == truth[row, channel])
 
 
-def output(ops: Any, this: Run, wrong: torch.Tensor, other: Run | None = None, rows: Sequence[int] = ()) -> Any:
+def output(rerun: Rerun, this: Run, wrong: torch.Tensor, other: Run | None = None, rows: Sequence[int] = ()) -> Any:
     """What finds the cause of the first element of `wrong`, `[T, C]`.
 
     other: the run that it was compared with, if it was; rows: which row of it each row of this one is, if others.
     """
-    return partial(_output, ops=ops, choice=ops.tuned.choice, this=this, wrong=wrong, other=other, rows=rows)
+    return partial(_output, rerun=rerun, this=this, wrong=wrong, other=other, rows=rows)
 
 
 def _output(
     violation: Violation,
-    ops: Any,
-    choice: int,
+    rerun: Rerun,
     this: Run,
     wrong: torch.Tensor,
     other: Run | None,
@@ -59,13 +58,13 @@ def _output(
     row, channel = (int(i) for i in wrong.nonzero()[0])
     violation.taps = this.call.meant(row, channel)
     if other is None or len(this.out) > MOST_ROWS or not this.is_right(row, channel):
-        return _probe(violation, ops, choice, this, (row, channel), wrong)
+        return _probe(violation, rerun, this, (row, channel), wrong)
     its_row = list(rows).index(row) if rows else row
     its = torch.zeros_like(other.out, dtype=torch.bool)
     its[its_row, channel % its.shape[1]] = True
     if not other.is_right(its_row, channel % its.shape[1]):
         but, violation.but = violation.but, ""
-        _probe(violation, ops, choice, other, (its_row, channel % its.shape[1]), its)
+        _probe(violation, rerun, other, (its_row, channel % its.shape[1]), its)
         violation.but = f"{this.words} is right, {other.words} is wrong: {violation.but or 'why is not known'}; {but}"
         return None
     for run, mask in ((this, wrong), (other, its)):
@@ -75,9 +74,9 @@ def _output(
     return violation.found("both are within the bound of the reference, and round differently")
 
 
-def _probe(violation: Violation, ops: Any, choice: int, run: Run, at: tuple[int, int], wrong: torch.Tensor) -> None:
+def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wrong: torch.Tensor) -> None:
     """Probes one element of a run and puts taps, line and words into the violation."""
-    probe = Probe(ops, choice, run.call, *at)
+    probe = Probe(rerun, run.call, *at)
     with probe.set_up():
         again, accesses = probe.again()
         if not _same(again[at], run.out[at]):
@@ -178,13 +177,13 @@ def _tap(tap: Tap) -> str:
     return f"tap {tap.index} came from {tap.came}, but should be 0: {why}"
 
 
-def memory(ops: Any, call: Call, where: int, got: torch.Tensor) -> Any:
+def memory(rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> Any:
     """What finds out what element `where` of the cache's memory holds, whose bits are `got`, and who stored it."""
-    return partial(_memory, ops=ops, choice=ops.tuned.choice, call=call, where=where, got=got)
+    return partial(_memory, rerun=rerun, call=call, where=where, got=got)
 
 
-def _memory(violation: Violation, ops: Any, choice: int, call: Call, where: int, got: torch.Tensor) -> None:
-    probe = Probe(ops, choice, call, 0, 0)
+def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> None:
+    probe = Probe(rerun, call, 0, 0)
     with probe.set_up():
         number = probe.inputs.first["cache"] + where
         out, accesses = probe.again()
@@ -209,8 +208,8 @@ def _memory(violation: Violation, ops: Any, choice: int, call: Call, where: int,
             f"x[{row}] was stored there, but changed on its way{_changed(call.before('x')[index], got)}"
         )
     block, head, offset, d = call.stored_at(row, channel)
-    where = f"belongs at block {block}, head {head}, offset {offset}, d {d}"
-    which = where if slot >= 0 else f"has slot {slot} and must not be stored"
+    place = f"belongs at block {block}, head {head}, offset {offset}, d {d}"
+    which = place if slot >= 0 else f"has slot {slot} and must not be stored"
     return violation.found(f"it holds x[{row}] channel {channel}, which {which}")
 
 
@@ -252,13 +251,13 @@ def _made(call: Call, out: torch.Tensor, index: tuple[int, ...] | None, got: tor
     return "it holds no input, but something that was computed"
 
 
-def written(ops: Any, call: Call, guarded: Guarded, where: int) -> Any:
+def written(rerun: Rerun, call: Call, guarded: Guarded, where: int) -> Any:
     """What finds the line that stored to an input, where the engine sees stores."""
-    return partial(_written, ops=ops, choice=ops.tuned.choice, call=call, guarded=guarded, where=where)
+    return partial(_written, rerun=rerun, call=call, guarded=guarded, where=where)
 
 
-def _written(violation: Violation, ops: Any, choice: int, call: Call, guarded: Guarded, where: int) -> None:
-    probe = Probe(ops, choice, call, 0, 0)
+def _written(violation: Violation, rerun: Rerun, call: Call, guarded: Guarded, where: int) -> None:
+    probe = Probe(rerun, call, 0, 0)
     with probe.set_up():
         _, accesses = probe.again()
     memory = guarded.memory

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from properties.calls import Call
+from properties.calls import Call, Rerun
 from properties.cells import Cells
 from properties.ttir import Accesses
 from properties.verdict import Source, Tap
@@ -37,8 +37,8 @@ class TooLong(Exception):
 class Probe:
     """One output element of a call, probed in place; use as `with Probe(...).set_up() as probe`."""
 
-    def __init__(self, ops: Any, choice: int, call: Call, row: int, channel: int) -> None:
-        self.ops, self.choice, self.call = ops, choice, call
+    def __init__(self, rerun: Rerun, call: Call, row: int, channel: int) -> None:
+        self.rerun, self.call = rerun, call
         self.row, self.channel = row, channel
         self.meant = call.meant(row, channel)
 
@@ -58,7 +58,7 @@ class Probe:
     def again(self) -> tuple[torch.Tensor, Accesses | None]:
         """The very call once more: its output on the host, and who touched what. Leaves memory as it was before."""
         begin = time.monotonic()
-        out, accesses = self.ops.again(self.choice, self.call.arguments)
+        out, accesses = self.rerun(self.call.arguments)
         self.seconds = time.monotonic() - begin
         self.out = out  # where it lies is what accesses are found by
         result = out.detach().cpu().clone()
@@ -146,7 +146,7 @@ class Probe:
         values[cells] = float("nan")
         self.weights.restore()
         self.inputs.fill(values)
-        out, _ = self.ops.again(self.choice, self.call.arguments)
+        out, _ = self.rerun(self.call.arguments)
         return math.isnan(float(out[self.row, self.channel]))
 
     def stored(self, where: int) -> int | None:
@@ -158,7 +158,7 @@ class Probe:
 
         def held(inputs: torch.Tensor) -> float:
             self.inputs.fill(inputs)
-            self.ops.again(self.choice, {**self.call.arguments, "activation": None, "use_residual": False})
+            self.rerun({**self.call.arguments, "activation": None, "use_residual": False})
             return float(self.inputs.held(where))
 
         self.held = held(torch.ones(self.inputs.count))
@@ -170,7 +170,7 @@ class Probe:
         self.inputs.fill(inputs)
         self.weights.fill(weights)
         given = {**self.call.arguments, "activation": None, "use_residual": False}
-        out, _ = self.ops.again(self.choice, given)
+        out, _ = self.rerun(given)
         return float(out[self.row, self.channel])
 
     def _digits(self, cells: Cells) -> int:

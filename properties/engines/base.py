@@ -6,7 +6,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from properties import configurations, tally
+from properties.calls import Rerun
 from properties.candidate import Candidate
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
@@ -154,8 +155,13 @@ class Ops:
                 return error
         return None
 
-    def again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
-        """`fused_sconv` in that configuration, to explain a failure: nothing that is seen counts; accesses too."""
+    @property
+    def rerun(self) -> Rerun:
+        """What calls `fused_sconv` again as it is configured now, to explain a failure."""
+        return partial(self._again, self.tuned.choice)
+
+    def _again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
+        """One call in a configuration; what is seen does not count. The result, and accesses if they are seen."""
         with self.engine.watching() as accesses, frontend.choosing(choice):
             return self.candidate.operators["fused_sconv"](**arguments), accesses
 

@@ -71,7 +71,7 @@ def _written(ops: Any, batch: Batch, guarded: Guarded) -> Violation:
         but=f"{explain.plural(len(guarded.changed), 'element')} of {guarded.name}'s memory changed",
         case=batch.case,
     )
-    return found.because(causes.written(ops, Call.of(batch), guarded, where))
+    return found.because(causes.written(ops.rerun, Call.of(batch), guarded, where))
 
 
 @invariant("cache", needs={"cached tap", "tap before position 0", "pad tail", "decode"}, edges=edges)

@@ -94,7 +94,7 @@ def difference(
         found.found("this is right, the other run is wrong")
         batch, where = other, other.guarded["cache"].where(index)
     held = batch.guarded["cache"].memory.flatten()[where].clone()
-    return found.because(causes.memory(ops, Call.of(batch), where, held))
+    return found.because(causes.memory(ops.rerun, Call.of(batch), where, held))
 
 
 def compare(ops: Any, property_name: str, batch: Batch, other: Batch, how: str) -> None:

@@ -212,7 +212,7 @@ class Living:
             case=self.so_far,
             taps=taps,
             spread=spread(out, wanted, wrong, but),
-        ).because(alone.output(self.ops, self.server, wrong, out, graph))
+        ).because(alone.output(self.ops.rerun, self.server, wrong, out, graph))
 
     def _place(
         self, spans: list[Span], row: int, part: Part, channel: int
@@ -265,5 +265,5 @@ class Living:
         )
         if guarded.name == "cache":
             first = int(changed[0])
-            found.because(alone.memory(self.ops, self.server, self.rows, first, guarded.memory[first].clone()))
+            found.because(alone.memory(self.ops.rerun, self.server, self.rows, first, guarded.memory[first].clone()))
         raise found

@@ -143,7 +143,7 @@ def difference(
         taps=taps,
         spread=spread(got, wanted, wrong, explain.cluster(batch, wrong)),
     )
-    return found.because(causes.output(ops, Run("this run", Call.of(batch), got), wrong, other, rows))
+    return found.because(causes.output(ops.rerun, Run("this run", Call.of(batch), got), wrong, other, rows))
 
 
 def spread(got: torch.Tensor, wanted: torch.Tensor, wrong: torch.Tensor, words: str) -> Spread:

@@ -71,7 +71,7 @@ def _compare(
         but=but,
         case=case,
         spread=spread(got, wanted, wrong, but),
-    ).because(alone.of_position(server.ops, server, _sequence(case).inputs, got, wrong, is_last))
+    ).because(alone.of_position(server.ops.rerun, server, _sequence(case).inputs, got, wrong, is_last))
 
 
 @invariant("schedule", needs={"chunk shorter than W", "cut inside a block", "three chunks"}, edges=schedule_edges)

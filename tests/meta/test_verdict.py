@@ -19,7 +19,7 @@ CASE = Forward(GEOMETRY, (Request(0, 2), Request(4, 1)), use_residual=False)
 class Loose:
     """Operators that skip the cache: every tap before the forward is 0."""
 
-    name, device, earlier = "loose.py", "cpu", None
+    name, device, earlier, rerun = "loose.py", "cpu", None, None
 
     class engine:  # stands for an Engine
         name, sees_hazards = "ttir", False
