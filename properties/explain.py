@@ -33,9 +33,9 @@ def plural(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
-def differ(count: int, total: int, noun: str) -> str:
-    """`1 of 2 elements differs`, `2 of 2 elements differ`."""
-    return f"{count} of {plural(total, noun)} differ{'s' if count == 1 else ''}"
+def differ(count: int, total: int, noun: str, of: str = "") -> str:
+    """`1 of 2 elements differs`, `2 of 2 elements of the cache differ`."""
+    return f"{count} of {plural(total, noun)}{of} differ{'s' if count == 1 else ''}"
 
 
 def let(batch: Batch, row: int) -> str:

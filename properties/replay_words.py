@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 
@@ -22,7 +22,8 @@ class Told:
     eager: Buffers
     before: Buffers
     bucket: int
-    earlier: Mapping[str, list[torch.Tensor]]
+    earlier: Mapping[str, list[torch.Tensor]] = field(default_factory=dict)
+    now: Sequence[torch.Tensor] = ()  # the outputs of all streams
 
     def _stream(self, what: str) -> int:
         return int(what.rsplit(" ", 1)[-1]) if what[-1].isdigit() else 0
@@ -60,7 +61,9 @@ class Told:
         if what.startswith("cache"):
             slot = where[0] * self.case.forwards[0].geometry.N + where[2]
             rows = self._rows_at(slot)
-            return f"row {rows[0]} has slot {slot}" if rows else f"no row has slot {slot}, so what is there stays"
+            if rows:
+                return f"row {rows[0]} has slot {slot}, so x[{rows[0]}] is stored there"
+            return f"no row has slot {slot}, so what is there stays"
         if what in MADE:
             owner = int(self.eager.metadata["seq_idx"][where[0]])
             return f"row {where[0]} belongs to request {owner}, by the query_start_loc that the buffers hold now"
@@ -72,14 +75,19 @@ class Told:
             return self._stale(self._stream(what), got)
         if what in METADATA and int(got[where]) == int(self.before.metadata[what][where]):
             return "it holds what it held before: the replay has not written it"
+        if what in METADATA and int(self.eager.metadata[what][where]) == int(self.before.metadata[what][where]):
+            return "the eager run left what was there, the replay has written it"
         if not what.startswith("cache"):
             return "the replay has written it"
         layer = self._stream(what)
         if bool(bits(got[where].view(1)) == bits(self.before.caches[layer][where].view(1))):
-            return "it holds what it held before: the replay has not stored it"
+            return "it holds what it held before: nothing was stored there"
         return self._stored(layer, where, got)
 
     def _stale(self, stream: int, got: torch.Tensor) -> str:
+        for other, out in enumerate(self.now):
+            if other != stream and out.data_ptr() == got.data_ptr():
+                return f"it lies where out of stream {other} does: what is returned is overwritten by the next call"
         for words, outputs in self.earlier.items():
             if stream < len(outputs) and torch.equal(bits(outputs[stream]), bits(got)):
                 return f"all of it is what {words} gave: the replay does not read what was refilled"
@@ -98,7 +106,8 @@ class Told:
             slots = self.eager.metadata["slot_mapping"]
             if len(rows) == 1:
                 slot = int(slots[rows[0]])
-                return f"it holds x[{rows[0]}], whose slot is {slot}" + (", which no row is stored for" * (slot < 0))
+                which = f"belongs at slot {slot}" if slot >= 0 else f"has slot {slot} and must not be stored"
+                return f"it holds x[{rows[0]}], which {which}"
         return ""
 
     def _rows_at(self, slot: int) -> list[int]:

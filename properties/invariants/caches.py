@@ -107,5 +107,5 @@ def compare(ops: Any, property_name: str, batch: Batch, other: Batch, how: str) 
     if wrong.any():
         index = tuple(int(i) for i in wrong.nonzero()[0])
         where = batch.guarded["cache"].where(index)
-        but = f"{explain.differ(int(wrong.sum()), wrong.numel(), 'element')} of the cache"
+        but = explain.differ(int(wrong.sum()), wrong.numel(), "element", " of the cache")
         raise difference(ops, property_name, batch, where, f"{number(other.cache[index])}, {how}", but, other)

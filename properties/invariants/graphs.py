@@ -146,11 +146,11 @@ def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, s
     twin, before = buffers.copy(), buffers.copy()
     with ops.engine.traced() as launches:
         wanted = _eagerly(case, name, twin.stages(case, ops, bucket))
-    _stored(case, name, index, twin)
+    _stored(case, name, index, twin, before)
     got = step.run(ops)
     recordings = [part for is_captured, part in step.parts if is_captured]
     is_whole = len(recordings) == len(step.parts)
-    told = Told(case, twin, before, bucket, step.earlier)
+    told = Told(case, twin, before, bucket, step.earlier, got)
     same = partial(
         _same, case, name, _about(case, index), told, lambda: ops.frozen(recordings, launches) if is_whole else ""
     )
@@ -167,7 +167,7 @@ def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, s
     step.earlier[f"the replay with forward {index}"] = [out.clone() for out in got]
 
 
-def _stored(case: Replays, name: str, index: int, eager: Buffers) -> None:
+def _stored(case: Replays, name: str, index: int, eager: Buffers, before: Buffers) -> None:
     """Raises if the eager run has not stored its rows: then nothing follows from a replay that does the same."""
     __tracebackhide__ = True
     slots = eager.metadata["slot_mapping"][: case.bucket(index)]
@@ -178,9 +178,14 @@ def _stored(case: Replays, name: str, index: int, eager: Buffers) -> None:
         stored = eager.caches[layer][block, :, offset, geometry.off_s : geometry.off_s + geometry.ws]
         wrong = bits(stored.reshape(len(rows), geometry.C)) != bits(x[rows])
         if wrong.any():
-            row = int(rows[wrong.nonzero()[0, 0]])
+            at, channel = (int(i) for i in wrong.nonzero()[0])
+            row, what = int(rows[at]), _cache_of(case, layer)
             words = f"does not hold x[{row}] at slot {int(slots[row])} after an eager run"
-            raise Violation(name, _cache_of(case, layer), got=words, let=_about(case, index), case=case)
+            where = (int(block[at]), channel // geometry.ws, int(offset[at]), geometry.off_s + channel % geometry.ws)
+            told = Told(case, eager, before, case.bucket(index))
+            found = Violation(name, what, got=words, let=_about(case, index), then=told.owed(what, where), case=case)
+            found.found(told.found(what, where, eager.caches[layer]))
+            raise found
 
 
 def _cache_of(case: Replays, layer: int) -> str:
@@ -244,12 +249,19 @@ def _same_caches(case: Replays, name: str, buffers: Buffers, before: Buffers, wh
     for layer, (one, other) in enumerate(zip(buffers.caches, before.caches, strict=True)):
         wrong = bits(one) != bits(other)
         if wrong.any():
-            words = f"has changed {when}"
-            changed = f"{plural(int(wrong.sum()), 'element')} changed"
-            then = "only rows with a slot are stored, and a capture stores nothing that the run before it has not"
-            found = Violation(name, _cache_of(case, layer), where=place(wrong), got=words, then=then, but=changed)
-            found.case, found.let = case, f"the buffers hold {_at_capture(case)}"
-            raise found
+            what, where = _cache_of(case, layer), place(wrong)
+            told = Told(case, buffers, before, len(buffers.metadata["slot_mapping"]))
+            cause = told.found(what, tuple(where.values()), one)
+            raise Violation(
+                name,
+                what,
+                where=where,
+                got=f"has changed {when}",
+                let=f"the buffers hold {_at_capture(case)}",
+                then="only rows with a slot are stored, and a capture stores nothing that the run before it has not",
+                but="; ".join(filter(None, (cause, f"{plural(int(wrong.sum()), 'element')} changed"))),
+                case=case,
+            )
 
 
 def _still_there(case: Replays, name: str, index: int, bucket: int, step: _Step) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from properties import alone, explain
+from properties import alone, explain, step_words
 from properties.books import Books, bucket, life_edges
 from properties.bounds import allowed_error
 from properties.contents import bits
@@ -197,7 +197,7 @@ class Living:
         where, let, taps = self._place(spans, row, part, channel)
         value = "its own x" if self.so_far.use_residual else "0"
         then = explain.tap_words(where["position"], taps) if taps else f"its output is {value}"
-        but = f"{explain.differ(int(wrong.sum()), wrong.numel(), 'element')} of this step"
+        but = explain.differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
         step = self.so_far.steps[-1]
         graph = f"the graph of {explain.plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
         raise Violation(
@@ -259,7 +259,8 @@ class Living:
             where={"step": len(self.so_far.steps) - 1, **where},
             got=number(guarded.memory[changed[0]]),
             wanted=number(guarded.before[changed[0]]),
-            then="cache, buffers and the memory around them hold what was stored, and else what they held before",
+            let=step_words.about(self.server),
+            then=step_words.owed(self.server, guarded.name, where),
             but=f"{explain.plural(len(changed), 'element')} of {guarded.name} differ",
             case=self.so_far,
         )

@@ -66,7 +66,7 @@ def _compare_caches(ops: Any, case: Streams, index: int, batch: Batch, wanted: t
     wrong = bits(batch.cache) != bits(wanted)
     if wrong.any():
         where = tuple(int(i) for i in wrong.nonzero()[0])
-        but = f"{differ(int(wrong.sum()), wrong.numel(), 'element')} of the cache"
+        but = differ(int(wrong.sum()), wrong.numel(), "element", " of the cache")
         words = f"{number(wanted[where])}, as when each stream runs alone"
         with telling(case, index):
             place = batch.guarded["cache"].where(where)
