@@ -13,6 +13,7 @@ from properties.calls import Rerun
 from properties.causes import STATE, Run
 from properties.contents import bits
 from properties.explain import tap_words
+from properties.recall import recalled
 from properties.serving import Server
 from properties.verdict import Violation
 
@@ -34,6 +35,13 @@ def _output(
     otherwise = f"it goes wrong in {graph}, or {STATE}" if graph else STATE
     run = Run("this forward", server.twin(-1).call(index, len(out)), out[:, span], otherwise)
     causes.output(rerun, run, wrong[:, span])(violation)
+    _recall(violation, server, len(server.log) - 1, index, run, int(wrong.nonzero()[0, 0]))
+
+
+def _recall(violation: Violation, server: Server, which: int, index: int, run: Run, row: int) -> None:
+    """Adds what else a row may have been made of, where the forward alone is right."""
+    if STATE in violation.but and (words := recalled(server, which, index, run, row)):
+        violation.found(words)
 
 
 def memory(rerun: Rerun, server: Server, T: int, where: int, got: torch.Tensor) -> Any:
@@ -110,7 +118,9 @@ def _position(
         f" to {first + span.count - 1}" if span.count > 1 else ""
     )
     violation.then = f"{computed}; {tap_words(position, call.meant(position - first, channel))}"
-    causes.output(rerun, Run("this forward", call, out), mask)(violation)
+    run = Run("this forward", call, out)
+    causes.output(rerun, run, mask)(violation)
+    _recall(violation, server, which, 0, run, position - first)
 
 
 def _forward_of(server: Server, truth: torch.Tensor, position: int, is_last: bool) -> int | None:

@@ -189,7 +189,8 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
         out, accesses = probe.again()
         held = probe.after["cache"].flatten()[where]
         if not _same(held.cpu(), got.cpu()):
-            return violation.found(f"alone, the same call leaves {float(held):.6g} there: {STATE}")
+            right = ", which is right" if f"{float(held):.4g}" == str(violation.wanted).split(",")[0] else ""
+            return violation.found(f"alone, the same call leaves {float(held):.6g} there{right}: {STATE}")
         violation.at = violation.at or _stored_at(accesses, probe.inputs.address(number))
         cell = probe.stored(number)
     if cell == number:
