@@ -16,7 +16,7 @@ from properties.engines.base import Ops
 from properties.judge import Judge
 from tests.judging import JUDGE
 
-pytest_plugins = ("tests.baselines", "tests.skips", "tests.progress")
+pytest_plugins = ("tests.baselines", "tests.once", "tests.progress", "tests.skips")
 GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have

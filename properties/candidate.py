@@ -172,11 +172,21 @@ def one_line(error: BaseException) -> str:
 
 def line_of(error: BaseException, path: Path | None) -> str:
     """`file:line` where an error passed through the candidate last; where it was raised, if that is elsewhere."""
+    frame = _last_frame(error, path)
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+def source_of(error: BaseException, path: Path | None) -> str:
+    """What `line_of` gives, with the function and the text of the line."""
+    frame = _last_frame(error, path)
+    return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
+
+
+def _last_frame(error: BaseException, path: Path | None) -> traceback.FrameSummary:
     frames = traceback.extract_tb(error.__traceback__)
     home = path.parent if path is not None and path.name == "__init__.py" else path
     own = [frame for frame in frames if home is not None and Path(frame.filename).is_relative_to(home)]
-    last = (own or frames)[-1]
-    return f"{Path(last.filename).name}:{last.lineno}"
+    return (own or frames)[-1]
 
 
 class _shims:

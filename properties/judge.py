@@ -80,8 +80,8 @@ class Judge:
             unit = "held beside" if what == VIOLATED else "cases"
             cases = f"{count.judged:>7,} {unit}" if count.judged else " " * 13
             lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
-            if count.example:
-                lines += [f"           {line}" for line in count.example.splitlines() if line]
+            for example in count.examples.values():
+                lines += [f"           {line}" for line in example.splitlines() if line]
         if not lines:
             return []
         tallied = [tally.verdict(name, count)[0] for name, count in tally.COUNTS.items()]

@@ -49,7 +49,10 @@ def replay(candidate: str, property_name: str, case: Any, engine: str = "auto", 
         raise ValueError(fault)
     ops = Judge.from_options(candidate, engine, Path.cwd(), baseline).ops
     for choice in range(ops.configurations):
-        invariant(ops.configured(choice), case)
+        try:
+            invariant(ops.configured(choice), case)
+        except Violation as violation:
+            raise violation.explain() from None
 
 
 def case_of(text: str) -> Any:
@@ -121,7 +124,7 @@ def main(arguments: list[str]) -> int:
         print(f"ERROR: cannot judge that case: {type(error).__name__}: {error}", file=sys.stderr)
         return 4
     print(f"holds: {options.property} for {case!r}")
-    for beside in (count.example for count in tally.COUNTS.values() if count.example):
+    for beside in (example for count in tally.COUNTS.values() for example in count.examples.values()):
         print(f"seen beside: {beside.splitlines()[0]}")
     return 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import wraps
@@ -19,7 +19,9 @@ class Count:
     violated: int = 0
     edges: set[str] = field(default_factory=set)
     reasons: set[str] = field(default_factory=set)  # why it was not judged
-    example: str = ""  # the shortest violation seen while another property was judged
+    examples: dict[str, str] = field(default_factory=dict)  # seen while others were judged: by line, the shortest each
+    dtypes: set[str] = field(default_factory=set)  # of the cases that were judged
+    violated_dtypes: set[str] = field(default_factory=set)
     excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
     near: int = 0  # cases that held within a bound, with other bits than the baseline's
 
@@ -51,6 +53,7 @@ class Property:
         return None
 
 
+MOST_EXAMPLES = 3  # of a property; lines of one fault hide one another no longer
 CATALOGUE: dict[str, Property] = {}
 COUNTS: dict[str, Count] = {}
 SKIPPED: dict[str, str] = {}  # properties that are not judged because the user says so, and where it is explained
@@ -105,7 +108,9 @@ def counting(entry: Property, ops: Any, case: Any) -> Iterator[None]:
         with ops.judging(entry.name, case):
             yield
     except Violation as violation:
-        COUNTS.setdefault(violation.property_name, Count()).violated += 1
+        found = COUNTS.setdefault(violation.property_name, Count())
+        found.violated += 1
+        found.violated_dtypes |= dtype_of(violation.case)
         raise
     except NotJudged as reason:
         count.reasons.add(str(reason))
@@ -119,6 +124,7 @@ def count_case(entry: Property, case: Any) -> None:
     """Counts a case for which a property held."""
     count = COUNTS.setdefault(entry.name, Count())
     count.judged += 1
+    count.dtypes |= dtype_of(case)
     if entry.edges is not None:
         count.edges |= entry.edges(case)
 
@@ -132,9 +138,23 @@ def note(violation: Violation) -> None:
     """Counts a violation that was seen while another property was judged, and keeps the shortest."""
     count = COUNTS.setdefault(violation.property_name, Count())
     count.violated += 1
-    words = str(violation)
-    if not count.example or len(words) < len(count.example):
-        count.example = words
+    count.violated_dtypes |= dtype_of(violation.case)
+    _keep(count.examples, {violation.at: str(violation)})
+
+
+def _keep(examples: dict[str, str], others: Mapping[str, str]) -> None:
+    """Adds examples by source line: the shortest of each line, and the shortest few of all."""
+    for at, words in others.items():
+        examples[at] = min(examples.get(at, words), words, key=len)
+    for at in sorted(examples, key=lambda at: len(examples[at]))[MOST_EXAMPLES:]:
+        del examples[at]
+
+
+def dtype_of(case: Any) -> set[str]:
+    """The dtype of a case's inputs, if it has such."""
+    one = getattr(case, "forward", None) or next(iter(getattr(case, "forwards", ())), case)
+    geometry = getattr(one, "geometry", None)
+    return {geometry.dtype} if geometry is not None else set()
 
 
 def verdict(name: str, count: Count) -> tuple[str, str]:
@@ -142,7 +162,10 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
     if name in SKIPPED:
         return NOT_JUDGED, f"skipped: {SKIPPED[name]}" + "; seen violated all the same" * (count.violated > 0)
     if count.violated:
-        return VIOLATED, ""
+        others = count.dtypes - count.violated_dtypes
+        words = [f"in {', '.join(sorted(count.violated_dtypes))}"] if count.violated_dtypes else []
+        words += [f"{', '.join(sorted(others))} held"] if others and words else []
+        return VIOLATED, "; ".join(words)
     missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
     if count.reasons:
         return NOT_JUDGED, "; ".join(sorted(count.reasons))
@@ -169,6 +192,8 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count.violated += other["violated"]
         count.near += other["near"]
         count.excused |= other["excused"]
-        count.example = min((count.example, other["example"]), key=lambda words: (not words, len(words)))
+        _keep(count.examples, other["examples"])
+        count.dtypes |= set(other["dtypes"])
+        count.violated_dtypes |= set(other["violated_dtypes"])
         count.edges |= set(other["edges"])
         count.reasons |= set(other["reasons"])

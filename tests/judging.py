@@ -70,12 +70,14 @@ def judge(
     try:
         test()
         # last, since Hypothesis would tell a failing one as it is, and pinned cases are large
+        again = "\nA pinned case, which is not shrunk."
         for case, choice in product(pinned, choices):
             invariant(ops.configured(choice), case)
     except (Violation, NotJudged) as error:
         found = error
     except OutOfPatience:
         found = patience.smallest
+        again = "\nNot shrunk to the end: the time for that was over, so a smaller case may fail as well."
     except Flaky:
         found = patience.smallest
         if found is None:
@@ -84,6 +86,9 @@ def judge(
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
     if found is not None:
+        if isinstance(found, Violation):
+            found.explain()
+            request.node.user_properties.append(("violated", found.property_name))
         words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from properties import configurations, surroundings, tally
-from properties.candidate import Candidate, line_of, one_line
+from properties.calls import Rerun
+from properties.candidate import Candidate, one_line, source_of
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
 from properties.engines.recording import Recording
 from properties.interrupts import is_of_the_user
-from properties.ttir import Launch, frontend, frozen
+from properties.ttir import Accesses, Launch, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
 
@@ -53,6 +54,12 @@ class Engine:
     def running(self, read_only: list[torch.Tensor]) -> AbstractContextManager[Any]:
         """What surrounds one call: memory that nobody wrote reads as NaN. `read_only` must not be written."""
         return filled_memory()
+
+    @contextmanager
+    def watching(self) -> Iterator[Accesses | None]:
+        """What surrounds a call that is made to explain a failure: who touched what, where the engine sees that."""
+        with self.running([]):
+            yield None
 
     def own_error(self, error: BaseException) -> BaseException | None:
         """The engine's own shortcoming behind an exception of a call, or None where it is the candidate's."""
@@ -151,6 +158,16 @@ class Ops:
                 return error
         return None
 
+    @property
+    def rerun(self) -> Rerun:
+        """What calls `fused_sconv` again as it is configured now, to explain a failure."""
+        return partial(self._again, self.tuned.choice)
+
+    def _again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
+        """One call in a configuration; what is seen does not count. The result, and accesses if they are seen."""
+        with self.engine.watching() as accesses, frontend.choosing(choice):
+            return self.candidate.operators["fused_sconv"](**arguments), accesses
+
     def constants(self, operator: str, **named: Any) -> set[int]:
         """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
 
@@ -228,7 +245,7 @@ class Ops:
         if (own := self.engine.own_error(error)) is not None:
             return own
         got = f"raised {type(error).__name__} on a case that the contract allows: {one_line(error)}"
-        return Violation(self._property, operator, got=got, at=line_of(error, self.candidate.path), case=self._case)
+        return Violation(self._property, operator, got=got, at=source_of(error, self.candidate.path), case=self._case)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def fused_sconv(ops: Any, case: Forward) -> None:
         row, channel = (int(i) for i in (wrong & differs).nonzero()[0])
         allowance, theirs = float(allowed[row, channel]), number(wanted[row, channel])
         note = f" within {allowance:.2g} (the baseline gives {theirs})"
-        raise difference(name, batch, out, truth, wrong & differs, note)
+        raise difference(ops, name, batch, out, truth, wrong & differs, note)
     if (beyond_bound(other, wanted)[0] & differs).any():
         raise NotJudged(f"the baseline {ops.baseline.name} is wrong itself, outside of the bound: {case!r}")
     tally.count_near(name)
