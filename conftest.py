@@ -14,8 +14,9 @@ from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
+from tests.judging import JUDGE
 
-JUDGE = pytest.StashKey[Judge]()
+pytest_plugins = ["tests.reporting"]
 GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have

@@ -19,10 +19,13 @@ from hypothesis.strategies import SearchStrategy, sampled_from
 from properties import tally
 from properties.engines.base import Ops
 from properties.invariants.history import Living
+from properties.judge import Judge
 from properties.lives import Deed, Life
 from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
 
+JUDGE = pytest.StashKey[Judge]()  # of the run
+FOUND = pytest.StashKey[Violation]()  # of a test: what it failed for
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
 RULES = 12  # of a life at most
@@ -81,6 +84,8 @@ def judge(
         again = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
+    if isinstance(found, Violation):
+        request.node.stash[FOUND] = found  # for the report
     if found is not None:
         words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
