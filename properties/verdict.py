@@ -67,6 +67,7 @@ class Violation(AssertionError):
     configuration: of the autotuned kernels that ran, in words.
     taps: of that element, oldest first; empty where the element is no output of `fused_sconv`.
     spread: all elements that differ, where the output or something of its shape does.
+    step: of a case of several forwards, the one that fails, counted from 0.
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
@@ -83,6 +84,7 @@ class Violation(AssertionError):
     configuration: str = ""
     taps: tuple[Tap, ...] = ()
     spread: Spread | None = None
+    step: int | None = None
 
     @property
     def headline(self) -> str:

@@ -46,6 +46,13 @@ class Outcome:
         parameters = self.id.partition("[")[2].rstrip("]").split("-")
         return next((dtype for dtype in DTYPES if dtype in parameters), None)
 
+    @property
+    def verdict(self) -> str:
+        """What the test says of its property: a failure without a violation says nothing."""
+        if self.violation:
+            return VIOLATED
+        return HOLDS if self.outcome == "passed" else NOT_JUDGED
+
 
 def document(judge: Judge, run: Run, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     """Everything that is known of a run."""
@@ -117,14 +124,16 @@ def seconds_of_groups(by_property: dict[str, list[Outcome]], properties: list[di
 def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
     count, entry = tally.COUNTS.get(name, tally.Count()), tally.CATALOGUE.get(name)
     what, reason = tally.verdict(name, count)
-    failed = [test for test in tests if test.outcome == "failed"]
-    skipped = [test.text for test in tests if test.outcome == "skipped"]
-    violations = [_violation(test) for test in failed if test.violation]
+    violations = [_violation(test) for test in tests if test.violation]
     reasons = {reason} if reason else set()
-    if name not in tally.COUNTS and skipped:
-        reasons = set(skipped)
-    if what == HOLDS and len(violations) < len(failed):  # a test that failed over something else than the property
-        what, reasons = NOT_JUDGED, {test.text for test in failed if not test.violation}
+    # What no count tells: tests that failed over something else, whose process ended, or that were skipped at once.
+    untold = {_in_short(test) for test in tests if test.verdict == NOT_JUDGED}
+    if violations:
+        what = VIOLATED
+    elif what == HOLDS and any(test.outcome == "failed" for test in tests):
+        what, reasons = NOT_JUDGED, untold
+    elif what == NOT_JUDGED and not count.reasons and untold:
+        reasons = untold
     return {
         "name": name,
         "group": name.partition(".")[0],
@@ -137,14 +146,17 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
         "seen_violated": count.violated,
         "edges": sorted(count.edges),
         "seconds": round(sum(test.seconds for test in tests), 3),
-        "dtypes": {test.dtype: DTYPE_VERDICT[test.outcome] for test in tests if test.dtype},
+        "dtypes": {test.dtype: test.verdict for test in tests if test.dtype},
         "tests": [{"id": test.id, "outcome": test.outcome, "seconds": round(test.seconds, 3)} for test in tests],
         "violations": violations,
         "seen_beside": [count.example] if count.example else [],
     }
 
 
-DTYPE_VERDICT = {"passed": HOLDS, "failed": VIOLATED, "skipped": NOT_JUDGED}
+def _in_short(test: Outcome) -> str:
+    """What kept a test from passing, in one line: the error of a traceback, or the first line."""
+    lines = test.text.strip().splitlines() or [f"{test.outcome} without a word"]
+    return next((line[1:].strip() for line in lines if line.startswith("E ")), lines[0])
 
 
 def _violation(test: Outcome) -> dict[str, Any]:

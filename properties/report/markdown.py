@@ -11,6 +11,7 @@ from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
 MOST_BYTES = 65_000  # a comment takes 65,536 characters; the rest is for what a workflow may put around it
 MOST_OF_SECTION = 8_000  # bytes of one failing case: a life may be long
+MOST_LINES = 24  # about the environment: an autotuned kernel has a line for each configuration
 MARKS = {HOLDS: "✅", VIOLATED: "❌", NOT_JUDGED: "⚪"}
 Report = dict[str, Any]
 
@@ -68,7 +69,9 @@ def _rows(properties: list[Report]) -> list[str]:
 
 
 def _environment(report: Report) -> list[str]:
-    lines = [f"- {name}: {_cell(words)}" for name, words in environment_lines(report)]
+    told = environment_lines(report)
+    lines = [f"- {name}: {_cell(words)}" for name, words in told[:MOST_LINES]]
+    lines += [f"- … {len(told) - MOST_LINES} more lines in report.html"] if len(told) > MOST_LINES else []
     return ["<details>", "<summary>Environment</summary>", "", *lines, "", "</details>"]
 
 

@@ -35,6 +35,7 @@ class Failure:
     spread: Spread | None
     pictures: list[tuple[str, Markup]]
     missing: str  # why there is no picture
+    note: str  # what the failure's text says beside the violation, such as that it was not seen again
     text: str  # the whole failure as the terminal tells it, where it is no violation that is known as data
 
 
@@ -67,10 +68,12 @@ def failures(one: Report) -> list[Failure]:
 
 def _failure(found: Report) -> Failure:
     drawn: list[tuple[str, Markup]] = []
-    missing, taps, spread = "", list[Tap](), None
+    missing, note, taps, spread = "", "", list[Tap](), None
     try:
         violation = from_data(found)
         taps, spread = list(violation.taps), violation.spread
+        if found["text"].startswith(words := str(violation)):
+            note = found["text"].removeprefix(words).partition("Reproduce:")[0].strip()
         drawn = [(picture.kind, Markup(picture.svg)) for picture in pictures(violation)]
     except Exception as error:  # a picture that cannot be drawn must not cost the rest of the report
         missing = f"No picture: {type(error).__name__}: {error}"
@@ -85,10 +88,11 @@ def _failure(found: Report) -> Failure:
         spread=spread,
         pictures=drawn,
         missing=missing,
+        note=note,
         text="",
     )
 
 
 def _told_only(text: str) -> Failure:
     headline, _, rest = text.partition("\n")
-    return Failure(headline.removeprefix("Violation: "), None, [], "", "", [], None, [], "", rest.strip())
+    return Failure(headline.removeprefix("Violation: "), None, [], "", "", [], None, [], "", "", rest.strip())

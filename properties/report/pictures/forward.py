@@ -141,6 +141,7 @@ def _tokens(scene: _Scene, span: range, cached: list[Cell], rows: Iterable[int])
             "padding hatched" if row >= case.rows or row in case.holes else "new",
             has_gap=row in broken,
             is_wrong=row in scene.wrong,
+            is_told=row == scene.told,
         )
         for row in chosen
     ]
@@ -148,7 +149,7 @@ def _tokens(scene: _Scene, span: range, cached: list[Cell], rows: Iterable[int])
     scene.rows.update(zip(chosen, boxes[len(cached) :], strict=True))
     if more := left_out(len(span), len(chosen), "row"):
         scene.drawing.heading(more, "small")
-    scene.drawing.y += 4
+    scene.drawing.y += 6
 
 
 # Taps -----------------------------------------------------------------------------------------------------------------
@@ -218,7 +219,8 @@ def _blocks(scene: _Scene) -> None:
     per_line = max(1, int(INNER / width))
     left, top, lowest = MARGIN, drawing.y, drawing.y
     for one in [*chosen, *outside]:
-        offsets = shown(N, [at for other, at in named if other == one], per_line)
+        filled = sorted((at for other, at in held if other == one), key=lambda at: held[one, at][1] != "cached")
+        offsets = shown(N, [*(at for other, at in named if other == one), *filled], per_line)
         span = max(width * len(offsets) + 12.0 * len(gaps(offsets)), LETTER_OF_LABEL * len(_label(one, outside)))
         if left + span > WIDTH - MARGIN and left > MARGIN:
             left, top = MARGIN, lowest + 6
@@ -254,7 +256,16 @@ def _block(
     broken, cells = gaps(offsets), []
     for at in offsets:
         text, look = held.get((block, at), ("", "stranger"))
-        cells.append(Cell(text, look, under=str(at), has_gap=at in broken, is_wrong=(block, at) == spot))
+        cells.append(
+            Cell(
+                text,
+                look,
+                under=str(at),
+                has_gap=at in broken,
+                is_wrong=(block, at) == spot,
+                is_told=(block, at) == spot,
+            )
+        )
     boxes = drawing.cells(cells, width, left)
     scene.cells.update(zip([(block, at) for at in offsets], boxes, strict=True))
 

@@ -10,6 +10,7 @@ from properties.verdict import Spread, Violation
 
 MOST_ROWS, MOST_CHANNELS = 24, 48  # of a picture
 LABEL = 34.0  # units that the numbers of the rows take
+GAP = 2.0  # units between rows or channels that do not follow one another
 BANDS = (1.0, 8.0, 128.0, 2.0**15, math.inf)  # a band ends with so many ulps; the last also holds NaN and infinity
 NAMES = ("up to 1 ulp", "up to 8", "up to 128", "up to 32,768", "more, NaN or infinite")
 
@@ -20,11 +21,11 @@ def heat(violation: Violation, spread: Spread) -> str:
     drawing.heading(f"errors in ulps, {plural(spread.rows, 'row')} by {plural(spread.channels, 'channel')}")
     rows = shown(spread.rows, [row for row, _, _ in spread.elements], MOST_ROWS)
     channels = shown(spread.channels, [channel for _, channel, _ in spread.elements], MOST_CHANNELS)
-    breaks = len(gaps(channels))
-    size = max(5.0, min(20.0, (INNER - LABEL - 4 * breaks) / len(channels)))
+    broken = gaps(channels)
+    size = min(20.0, (INNER - LABEL - GAP * len(broken)) / len(channels))
     left, at = MARGIN + LABEL, {}
     for channel in channels:
-        left += 4.0 if channel in gaps(channels) else 0.0
+        left += GAP if channel in broken else 0.0
         at[channel] = left
         left += size
     _channel_numbers(drawing, channels, at, size)
@@ -58,7 +59,7 @@ def _rows(drawing: Drawing, spread: Spread, rows: list[int], at: dict[int, float
     errors = {(row, channel): ulps for row, channel, ulps in spread.elements}
     broken, grid = gaps(rows), []
     for row in rows:
-        drawing.y += 4.0 if row in broken else 0.0
+        drawing.y += GAP if row in broken else 0.0
         if size >= 8 or row == rows[0] or row in broken or row % 5 == 0:
             drawing.words(MARGIN + LABEL - 5, drawing.y + size / 2 + 3, str(row), "tiny", "end")
         for channel, x in at.items():

@@ -22,12 +22,15 @@ def owners(violation: Violation, case: Metadata) -> str:
     told = violation.where.get("row")
     told = told if isinstance(told, int) else None
     drawing = Drawing(violation.headline, ". ".join(part for part in (violation.let, violation.then) if part))
-    buffer = "query_start_out: the first row of each row's request" if is_first else "seq_idx_out: each row's request"
+    buffer = (
+        "query_start_out: the first row of each row's request" if is_first else "seq_idx_out: the request of each row"
+    )
     drawing.heading(
         f"{plural(len(lengths), 'request')}, {plural(actual, 'row')}, "
         f"{plural(padding, 'row')} of padding, {case.slack} beyond"
     )
     drawing.heading(f"what must be in {buffer}")
+    drawing.heading("hatched: padding; dotted: stays as it is; beneath: the row", "small")
     rows = shown(total, [] if told is None else [told], MOST_ROWS)
     broken, cells = gaps(rows), []
     for row in rows:
@@ -35,7 +38,7 @@ def owners(violation: Violation, case: Metadata) -> str:
             text, look = str(starts[holder[row]] if is_first else holder[row]), ("new", "cached")[holder[row] % 2]
         else:
             text, look = ("0", "padding hatched") if row < actual + padding else ("·", "stranger")
-        cells.append(Cell(text, look, under=str(row), has_gap=row in broken, is_wrong=row == told))
+        cells.append(Cell(text, look, under=str(row), has_gap=row in broken, is_wrong=row == told, is_told=row == told))
     drawing.cells(cells, cell_width(cell.text for cell in cells))
     if more := left_out(total, len(rows), "row"):
         drawing.heading(more, "small")

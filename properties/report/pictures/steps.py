@@ -28,9 +28,10 @@ ACROSS, LETTERS = 3, 19  # boxes side by side, and characters that fit into one
 
 
 def life(violation: Violation, case: Life) -> str:
-    """The steps of a life; the last that is in the case is the one that fails, where the violation names none."""
-    told = violation.where.get("step", len(case.steps) - 1)
-    return _steps(violation, [_words(step) for step in case.steps], told if isinstance(told, int) else None)
+    """The steps of a life; its case ends with the step that fails, where the violation names none."""
+    told = violation.where.get("step", violation.step)
+    last = len(case.steps) - 1
+    return _steps(violation, [_words(step) for step in case.steps], told if isinstance(told, int) else last)
 
 
 def replays(violation: Violation, case: Replays) -> str:
@@ -42,8 +43,8 @@ def replays(violation: Violation, case: Replays) -> str:
         (f"replay {index}", [f"{plural(one.rows, 'row')} of {len(one.requests)}", f"in {case.bucket(index)} rows"])
         for index, one in enumerate(case.forwards)
     ]
-    told = violation.where.get("forward", violation.where.get("replay"))
-    return _steps(violation, [*captures, *forwards], told + len(captures) if isinstance(told, int) else None)
+    told = None if violation.step is None else violation.step + len(captures)
+    return _steps(violation, [*captures, *forwards], told)
 
 
 def schedule(violation: Violation, case: Schedule) -> str:
@@ -54,13 +55,21 @@ def schedule(violation: Violation, case: Schedule) -> str:
     chunks = [index for index, cut in enumerate(case.cuts) for _ in range(cut)]
     positions = shown(len(chunks), [] if told is None else [told], MOST_TOKENS)
     drawing.heading(f"one sequence of {plural(case.length, 'row')} in {plural(len(case.cuts), 'chunk')}: {_cuts(case)}")
+    drawing.heading("beneath each position the number of its chunk", "small")
     broken = gaps(positions)
     looks = ("new", "cached")
     cells = [
-        Cell(f"p{at}", looks[chunks[at] % 2], f"chunk {chunks[at]}", has_gap=at in broken, is_wrong=at == told)
+        Cell(
+            f"p{at}",
+            looks[chunks[at] % 2],
+            str(chunks[at]),
+            has_gap=at in broken,
+            is_wrong=at == told,
+            is_told=at == told,
+        )
         for at in positions
     ]
-    drawing.cells(cells, cell_width((cell.text for cell in cells), least=34.0))
+    drawing.cells(cells, cell_width((cell.text for cell in cells), least=24.0))
     if more := left_out(len(chunks), len(positions), "position"):
         drawing.heading(more, "small")
     return drawing.finish()
@@ -101,7 +110,7 @@ def _details(step: tuple[str, list[str]]) -> list[str]:
 
 
 def _step(drawing: Drawing, box: Box, index: int, step: tuple[str, list[str]], *, is_told: bool) -> None:
-    drawing.box(box, "new" if step[1] else "cached", radius=5)
+    drawing.box(box, "step told" if is_told else "step", radius=5)
     drawing.words(box.x + 6, box.y + 13, f"{index}  {step[0]}", "step")
     for number, detail in enumerate(_details(step)):
         drawing.words(box.x + 6, box.y + 25 + 11 * number, detail, "tiny")

@@ -43,6 +43,7 @@ class Cell:
     under: str = ""
     has_gap: bool = False
     is_wrong: bool = False
+    is_told: bool = False  # the very one that the violation names
 
 
 CELL_HEIGHT = 20.0
@@ -99,7 +100,7 @@ class Drawing:
     def cells(self, cells: Sequence[Cell], width: float, x: float = MARGIN) -> list[Box]:
         """Cells one after another from `x` on, in as many lines as they need; where each of them is."""
         boxes, left = [], x
-        height = CELL_HEIGHT + (9 if any(cell.under for cell in cells) else 0)
+        height = CELL_HEIGHT + (12 if any(cell.under for cell in cells) else 0)
         for cell in cells:
             gap = 12.0 if cell.has_gap else 0.0
             if left + gap + width > WIDTH - MARGIN + 0.1 and left > x:
@@ -107,7 +108,7 @@ class Drawing:
             if gap:
                 self.words(left + gap / 2, self.y + CELL_HEIGHT / 2 + 3, "…", "small", "middle")
             box = Box(left + gap, self.y, width - 1.5, CELL_HEIGHT)
-            self.cell(box, cell.text, cell.look)
+            self.cell(box, cell.text, f"{cell.look} told" if cell.is_told else cell.look)
             if cell.under:
                 self.words(box.middle, box.bottom + 8, cell.under, "tiny", "middle")
             if cell.is_wrong:
