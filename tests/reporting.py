@@ -18,8 +18,8 @@ from tests.judging import FOUND, JUDGE
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option."""
-    words = "write report.md, report.html and report.json there"
-    parser.getgroup("judge").addoption("--report", metavar="DIR", help=words)
+    told = "write report.md, report.html and report.json there"
+    parser.getgroup("judge").addoption("--report", metavar="DIR", help=told)
 
 
 @pytest.hookimpl(trylast=True)
@@ -51,8 +51,7 @@ class Reporter:
         """Keeps what a test came to; of its setup and teardown only what kept it from passing."""
         if report.when == "call" or not report.passed:
             violation = getattr(report, "violation", None)
-            text = reason(report) if report.skipped else report.longreprtext
-            self.outcomes.append(Outcome(report.nodeid, report.outcome, report.duration, text, violation))
+            self.outcomes.append(Outcome(report.nodeid, report.outcome, report.duration, words(report), violation))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -106,7 +105,8 @@ def asked_folder(config: pytest.Config) -> Path | None:
     return folder
 
 
-def reason(report: pytest.TestReport) -> str:
-    """Why a test was skipped."""
-    words = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return words.removeprefix("Skipped: ")
+def words(report: pytest.TestReport) -> str:
+    """What a test says of itself: its failure, or why it was skipped; without the worker that xdist puts before it."""
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return report.longrepr if isinstance(report.longrepr, str) else report.longreprtext

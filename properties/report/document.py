@@ -129,7 +129,7 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
     # What no count tells: tests that failed over something else, whose process ended, or that were skipped at once.
     untold = {_in_short(test) for test in tests if test.verdict == NOT_JUDGED}
     if violations:
-        what = VIOLATED
+        what, reasons = VIOLATED, set()
     elif what == HOLDS and any(test.outcome == "failed" for test in tests):
         what, reasons = NOT_JUDGED, untold
     elif what == NOT_JUDGED and not count.reasons and untold:

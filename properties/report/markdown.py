@@ -16,7 +16,7 @@ MARKS = {HOLDS: "✅", VIOLATED: "❌", NOT_JUDGED: "⚪"}
 Report = dict[str, Any]
 
 
-def markdown(report: Report) -> str:
+def rendered(report: Report) -> str:
     """Verdict, properties, environment, and failing cases in folded sections, cut where a comment would be too long."""
     failures = [(one, found) for one in report["properties"] for found in _found(one)]
     head = "\n".join([*_verdict(report), "", *_table(report, bool(failures)), "", *_environment(report), ""])

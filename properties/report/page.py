@@ -39,7 +39,7 @@ class Failure:
     text: str  # the whole failure as the terminal tells it, where it is no violation that is known as data
 
 
-def page(report: Report) -> str:
+def rendered(report: Report) -> str:
     """The whole page as text."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

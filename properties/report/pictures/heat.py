@@ -28,7 +28,7 @@ def heat(violation: Violation, spread: Spread) -> str:
         left += GAP if channel in broken else 0.0
         at[channel] = left
         left += size
-    _channel_numbers(drawing, channels, at, size)
+    _channel_numbers(drawing, channels, at, size, {channel for _, channel, _ in spread.elements})
     _rows(drawing, spread, rows, at, size)
     for more in (left_out(spread.rows, len(rows), "row"), left_out(spread.channels, len(channels), "channel")):
         if more:
@@ -44,29 +44,37 @@ def band(ulps: float) -> int:
     return next((index for index, most in enumerate(BANDS) if abs(ulps) <= most), len(BANDS) - 1)
 
 
-def _channel_numbers(drawing: Drawing, channels: list[int], at: dict[int, float], size: float) -> None:
-    free = 0.0
-    for channel in channels:
-        middle, half = at[channel] + size / 2, 2.8 * len(str(channel))
-        if middle - half > free:
-            drawing.words(middle, drawing.y + 8, str(channel), "tiny", "middle")
-            free = middle + half + 3
+def _channel_numbers(drawing: Drawing, channels: list[int], at: dict[int, float], size: float, wrong: set[int]) -> None:
+    for channel in numbered({one: (at[one] + size / 2, 2.8 * len(str(one)) + 1.5) for one in channels}, wrong):
+        drawing.words(at[channel] + size / 2, drawing.y + 8, str(channel), "tiny", "middle")
     drawing.y += 12
+
+
+def numbered(places: dict[int, tuple[float, float]], wrong: set[int]) -> list[int]:
+    """Which rows or channels get their number: all that have room, by middle and half a width; wrong ones first."""
+    taken: list[tuple[float, float]] = []
+    chosen = []
+    for one, (middle, half) in sorted(places.items(), key=lambda place: place[0] not in wrong):
+        if all(abs(middle - other) >= half + its for other, its in taken):
+            taken.append((middle, half))
+            chosen.append(one)
+    return chosen
 
 
 def _rows(drawing: Drawing, spread: Spread, rows: list[int], at: dict[int, float], size: float) -> None:
     marks: dict[int, list[str]] = {}
     errors = {(row, channel): ulps for row, channel, ulps in spread.elements}
-    broken, grid = gaps(rows), []
+    broken, grid, middles = gaps(rows), [], {}
     for row in rows:
         drawing.y += GAP if row in broken else 0.0
-        if size >= 8 or row == rows[0] or row in broken or row % 5 == 0:
-            drawing.words(MARGIN + LABEL - 5, drawing.y + size / 2 + 3, str(row), "tiny", "end")
+        middles[row] = (drawing.y + size / 2, 4.0)
         for channel, x in at.items():
             grid.append(_square(x + 0.5, drawing.y + 0.5, size - 1))
             if (ulps := errors.get((row, channel))) is not None:
                 marks.setdefault(band(ulps), []).append(_mark(x, drawing.y, size, band(ulps)))
         drawing.y += size
+    for row in numbered(middles, {row for row, _ in errors}):
+        drawing.words(MARGIN + LABEL - 5, middles[row][0] + 3, str(row), "tiny", "end")
     drawing.path("".join(grid), "grid")
     for index, parts in sorted(marks.items()):
         drawing.path("".join(parts), f"heat heat-{index}")
