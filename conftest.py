@@ -14,7 +14,7 @@ from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
-from tests.judging import JUDGE
+from tests.keys import JUDGE
 
 pytest_plugins = ["tests.reporting"]
 GROUPS = sorted(catalogue.groups())

