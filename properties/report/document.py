@@ -163,6 +163,12 @@ def _violation(test: Outcome) -> dict[str, Any]:
     return {"test": test.id, "dtype": test.dtype, "text": test.text, **(test.violation or {})}
 
 
+def failing(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The properties of which something is to be shown, the one with the shortest case first."""
+    found = [one for one in report["properties"] if one["violations"] or one["seen_beside"]]
+    return sorted(found, key=lambda one: min([len(each["case"] or "") for each in one["violations"]], default=2**31))
+
+
 def totals_line(report: dict[str, Any]) -> str:
     """`2 violated, 48 hold, 1 not judged; 9,131 cases in 121 s`."""
     totals = report["totals"]

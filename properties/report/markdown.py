@@ -6,26 +6,28 @@ import html
 import re
 from typing import Any
 
-from properties.report.document import environment_lines, reproduction, totals_line
+from properties.explain import plural
+from properties.report.document import environment_lines, failing, reproduction, totals_line
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
 MOST_BYTES = 65_000  # a comment takes 65,536 characters; the rest is for what a workflow may put around it
 MOST_OF_SECTION = 8_000  # bytes of one failing case: a life may be long
 MOST_LINES = 24  # about the environment: an autotuned kernel has a line for each configuration
+MOST_OTHERS = 5  # failing cases of a property that are told in a line each
 MARKS = {HOLDS: "✅", VIOLATED: "❌", NOT_JUDGED: "⚪"}
 Report = dict[str, Any]
 
 
 def rendered(report: Report) -> str:
     """Verdict, properties, environment, and failing cases in folded sections, cut where a comment would be too long."""
-    failures = [(one, found) for one in report["properties"] for found in _found(one)]
+    failures = [(one, found) for one in failing(report) if (found := _found(one))]
     head = "\n".join([*_verdict(report), "", *_table(report, bool(failures)), "", *_environment(report), ""])
     head = cut(head, MOST_BYTES - 2_000)
     room = MOST_BYTES - _bytes(head) - 500
     told: list[str] = []
     for number, (one, found) in enumerate(failures):
-        section = _section(one, found)
-        left = [_headline(other) for _, other in failures[number:]]
+        section = _section(one, *found)
+        left = [_headline(others[0]) for _, others in failures[number:]]
         if _bytes(section) > room - min(2_000, _bytes("\n".join(left))):
             told += _unfolded(left, room)
             break
@@ -37,7 +39,8 @@ def rendered(report: Report) -> str:
 def _found(one: Report) -> list[Report]:
     """What is to be told of a property: its own violations, or what was seen of it while another was judged."""
     beside = [{"text": text, "headline": text.partition("\n")[0], "dtype": None} for text in one["seen_beside"]]
-    return one["violations"] or (beside if one["verdict"] == VIOLATED else [])
+    own = sorted(one["violations"], key=lambda each: len(each["case"] or ""))
+    return own or (beside if one["verdict"] == VIOLATED else [])
 
 
 def _verdict(report: Report) -> list[str]:
@@ -75,8 +78,8 @@ def _environment(report: Report) -> list[str]:
     return ["<details>", "<summary>Environment</summary>", "", *lines, "", "</details>"]
 
 
-def _section(one: Report, found: Report) -> str:
-    """One failing case, folded: its first line, the text of the failure, how to see it again."""
+def _section(one: Report, found: Report, *others: Report) -> str:
+    """One property, folded: its smallest failing case in full, how to see it again, first lines of the others."""
     again = reproduction(found["text"])
     text = found["text"].partition("Reproduce:")[0].strip() if again else found["text"].strip()
     body = cut(text, MOST_OF_SECTION)
@@ -88,6 +91,8 @@ def _section(one: Report, found: Report) -> str:
         "",
         fenced(body, "text"),
         *(["", fenced(cut(again, 2_000), "sh")] if again else []),
+        *(["", *(f"- {_headline(other)}" for other in others[:MOST_OTHERS])] if others else []),
+        *([f"- … and {len(others) - MOST_OTHERS} more"] if len(others) > MOST_OTHERS else []),
         "",
         "</details>",
     ]
@@ -103,7 +108,10 @@ def _headline(found: Report) -> str:
 
 def _unfolded(left: list[str], room: int) -> list[str]:
     """The failures that no section has room for: their first lines, as many as fit, and how many there are."""
-    lines = [f"{len(left)} more failing case{'s' if len(left) != 1 else ''}, told in full in report.html:", ""]
+    lines = [
+        f"{plural(len(left), 'more violated property').replace('propertys', 'properties')}, told in full in report.html:",
+        "",
+    ]
     for number, line in enumerate(left):
         room -= _bytes(line) + 3
         if room < 200:

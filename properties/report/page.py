@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from properties.report.data import from_data
-from properties.report.document import environment_lines, reproduction, totals_line
+from properties.report.document import environment_lines, failing, reproduction, totals_line
 from properties.report.pictures import pictures
 from properties.report.pictures.forward import came_words
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, Spread, Tap
@@ -33,6 +33,7 @@ class Failure:
     reproduce: str
     taps: list[tuple[Tap, str]]
     spread: Spread | None
+    is_probed: bool  # whether it is known where a tap came from
     pictures: list[tuple[str, Markup]]
     missing: str  # why there is no picture
     note: str  # what the failure's text says beside the violation, such as that it was not seen again
@@ -55,7 +56,7 @@ def rendered(report: Report) -> str:
         groups=groups,
         seconds={group["name"]: group["seconds"] for group in report["groups"]},
         environment=environment_lines(report),
-        failing=[(one, failures(one)) for one in report["properties"] if one["violations"] or one["seen_beside"]],
+        failing=[(one, failures(one)) for one in failing(report)],
         most_listed=MOST_LISTED,
     )
 
@@ -63,7 +64,7 @@ def rendered(report: Report) -> str:
 def failures(one: Report) -> list[Failure]:
     """What is to be shown of a property: its failing cases, then what was seen while another was judged."""
     beside = [_told_only(text) for text in one["seen_beside"]]
-    return [*map(_failure, one["violations"]), *beside]
+    return [*map(_failure, sorted(one["violations"], key=lambda each: len(each["case"] or ""))), *beside]
 
 
 def _failure(found: Report) -> Failure:
@@ -86,6 +87,7 @@ def _failure(found: Report) -> Failure:
         reproduce=reproduction(found["text"]),
         taps=[(tap, came_words(tap)) for tap in taps],
         spread=spread,
+        is_probed=any(tap.came for tap in taps),
         pictures=drawn,
         missing=missing,
         note=note,
@@ -95,4 +97,4 @@ def _failure(found: Report) -> Failure:
 
 def _told_only(text: str) -> Failure:
     headline, _, rest = text.partition("\n")
-    return Failure(headline.removeprefix("Violation: "), None, [], "", "", [], None, [], "", "", rest.strip())
+    return Failure(headline.removeprefix("Violation: "), None, [], "", "", [], None, False, [], "", "", rest.strip())

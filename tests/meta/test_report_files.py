@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from properties import tally
+from properties.cases import Forward
 from properties.report import markdown, page, write
 from properties.report.__main__ import main
 from properties.report.document import Outcome
@@ -140,19 +141,29 @@ def test_a_comment_without_failures():
     assert "| ✅ | `metadata.refuses` | 120 | 0.9 |  |" in lines
 
 
-@pytest.mark.parametrize(("count", "size"), [(3, 10), (40, 1_000), (40, 60_000), (3, 90_000), (900, 400), (5_000, 10)])
+@pytest.mark.parametrize(("count", "size"), [(3, 10), (40, 1_000), (40, 60_000), (3, 90_000), (300, 400)])
 def test_the_comment_is_short_enough(count, size):
     """Fits whatever there is to tell, and says what it leaves out."""
-    test = "tests/test_values.py::test_dense_exact[bf16-{}]"
-    found = replace(violation(), let="é" * (size // 2))
-    text = markdown.rendered(report(*(outcome(found, test.format(number)) for number in range(count))))
+    (one,) = report(outcome(replace(violation(), let="é" * (size // 2))))["properties"]
+    text = markdown.rendered({**report(), "properties": [{**one, "name": f"values.p{n}"} for n in range(count)]})
     assert len(text.encode()) <= MOST_BYTES
     assert text.count("<details>") == text.count("</details>")
-    told, more = text.count("<summary>❌"), re.search(r"(\d+) more failing cases?, told", text)
+    told, more = text.count("<summary>❌"), re.search(r"(\d+) more violated propert(?:y|ies), told", text)
     assert told >= 1
     assert told + (int(more[1]) if more else 0) == count
     listed, rest = text.count("\n- <code>"), re.search(r"- … and (\d+) more", text)
     assert listed + (int(rest[1]) if rest else 0) == count - told
+
+
+def test_dtypes_of_one_property():
+    """Tells the smallest case in full and the first lines of the others, some of them."""
+    found = [outcome(violation(), f"tests/test_values.py::test_dense_exact[fp32-{number}]") for number in range(9)]
+    small = outcome(replace(violation(), case=Forward()), "tests/test_values.py::test_dense_exact[bf16]")
+    text = markdown.rendered(report(*found, small))
+    assert text.count("<summary>❌") == text.count("Failing case: ") == 1
+    assert "Failing case: Forward()" in text
+    assert text.count("\n- <code>out[") == 5
+    assert "\n- … and 4 more\n" in text
 
 
 def test_cutting():

@@ -213,6 +213,7 @@ def _blocks(scene: _Scene) -> None:
     named += [spot] if spot else []
     inside = [one for one, _ in named if 0 <= one < scene.placement.num_blocks]
     chosen = shown(scene.placement.num_blocks, [*inside, *_own_blocks(scene)], MOST_BLOCKS)
+    chosen.sort(key=lambda one: one not in inside)  # those that arrows come from lie next to the taps
     outside = sorted({one for one, _ in named} - set(inside))
     drawing.heading(f"cache: {plural(scene.placement.num_blocks, 'block')} of {plural(N, 'token')}")
     width = cell_width([held.get((one, at), ("", ""))[0] for one in chosen for at in range(min(N, 64))])
