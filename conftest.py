@@ -14,9 +14,9 @@ from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
-from tests.judging import JUDGE
+from tests.keys import JUDGE
 
-pytest_plugins = ("tests.baselines", "tests.once", "tests.progress", "tests.skips")
+pytest_plugins = ("tests.baselines", "tests.once", "tests.progress", "tests.reporting", "tests.skips")
 GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have

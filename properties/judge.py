@@ -91,7 +91,11 @@ class Judge:
         lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
         lines += configurations.lines()
         lines += surroundings.lines()
-        own = self.engine.specialisations()
-        compiled = "unknown" if own < 0 else f"{self.specialisations + own:,}"
+        compiled = "unknown" if (known := self.compiled()) is None else f"{known:,}"
         lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
         return lines
+
+    def compiled(self) -> int | None:
+        """How many specialisations all processes of the run compiled, None where the engine cannot tell."""
+        own = self.engine.specialisations()
+        return None if own < 0 else self.specialisations + own

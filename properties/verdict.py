@@ -84,6 +84,7 @@ class Violation(AssertionError):
     configuration: of the autotuned kernels that ran, in words.
     taps: of that element, oldest first; empty where the element is no output of `fused_sconv`.
     spread: all elements that differ, where the output or something of its shape does.
+    step: of a case of several forwards, the one that fails, counted from 0.
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
@@ -100,6 +101,7 @@ class Violation(AssertionError):
     configuration: str = ""
     taps: tuple[Tap, ...] = ()
     spread: Spread | None = None
+    step: int | None = None
 
     def because(self, explanation: Callable[[Violation], None]) -> Violation:
         """Remembers what looks for the cause, by more runs of the candidate; returns the violation."""

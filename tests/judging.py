@@ -19,12 +19,11 @@ from hypothesis.strategies import SearchStrategy, sampled_from
 from properties import tally
 from properties.engines.base import Ops
 from properties.invariants.history import Living
-from properties.judge import Judge
 from properties.lives import Deed, Life
 from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
+from tests.keys import FOUND
 
-JUDGE = pytest.StashKey[Judge]()
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
 RULES = 12  # of a life at most
@@ -88,6 +87,7 @@ def judge(
     if found is not None:
         if isinstance(found, Violation):
             found.explain()
+            request.node.stash[FOUND] = found  # for the report
             request.node.user_properties.append(("violated", found.property_name))
         words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)

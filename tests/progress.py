@@ -20,7 +20,8 @@ import pytest
 from hypothesis import settings
 
 from properties import tally
-from tests.judging import DTYPES, JUDGE
+from tests.judging import DTYPES
+from tests.keys import JUDGE
 
 SECONDS = 0.5  # between two lines
 FOLDER = "judge_progress"  # what workers are told under: where to write
