@@ -1,0 +1,308 @@
+"""Script: the events of a recording as Python that makes the same calls and compares the same elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from properties.reproducer.evidence import Pairs, copied
+from properties.reproducer.labels import ELEMENTS, unravelled
+from properties.reproducer.literals import TooLarge, literal, unravel, wrapped
+from properties.reproducer.recording import (
+    Called,
+    Captured,
+    Event,
+    Given,
+    Place,
+    Replayed,
+    Unwritable,
+    Version,
+    Written,
+)
+
+RED_ZONE = 64
+
+
+@dataclass(eq=False)
+class Owned:
+    """A place in the script: its variable, and the view that the variable is."""
+
+    name: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    begin: int  # of its first element, in the storage of the recording
+    first: int = RED_ZONE  # the same in the script's storage
+
+    def index(self, offset: int) -> tuple[int, ...] | None:
+        """The index of the element at that offset of the recording's storage; None where that is no element."""
+        return unravelled(offset - self.begin, self.shape, self.strides)
+
+
+@dataclass
+class Body:
+    """The lines that make the calls, and which helpers they need."""
+
+    events: Sequence[Event]
+    versions: Sequence[Version]
+    asked: Sequence[Version]  # what is compared after the last event
+    values: dict[Place, torch.Tensor] = field(default_factory=dict)  # instead of `Place.begin`
+    owned: dict[Place, Owned] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    needs: set[str] = field(default_factory=set)
+    kept: dict[tuple[Place, Event], str] = field(default_factory=dict)  # variables that hold versions
+    last: int = 0  # the line at which the last call begins
+
+    def write(self) -> None:
+        """Writes everything up to the comparison. Raises Unwritable."""
+        self._own()
+        for place, own in self.owned.items():
+            if not place.is_result:
+                self._declare(place, own)
+        for number, event in enumerate(self.events):
+            self.last = len(self.lines)
+            if isinstance(event, Written):
+                self._put(event)
+            elif isinstance(event, Called):
+                self.lines += self._call(event)
+                self._keep(event, number)
+            else:
+                self._graph(event)
+                self._keep(event, number)
+
+    # Places.
+
+    def _own(self) -> None:
+        results: list[Place] = []
+        arguments: dict[Place, list[Given]] = {}
+        for event in self.events:
+            if isinstance(event, Written):
+                continue
+            for call in event.calls:
+                for one in call.arguments.values():
+                    if isinstance(one, Given):
+                        arguments.setdefault(one.place, []).append(one)
+                if call.result is not None and call.result not in results:
+                    results.append(call.result)
+        for place in results:
+            shape = tuple(place.main.shape)
+            name = "out" if len(results) == 1 else f"out_{results.index(place)}"
+            self.owned[place] = Owned(name, shape, _contiguous(shape), 0, 0)
+        for place, given in arguments.items():
+            alike = [other for other in arguments if other.name == place.name]
+            name = place.name if len(alike) == 1 else f"{place.name}_{alike.index(place)}"
+            self.owned[place] = _owned(name, place, given)
+
+    def _declare(self, place: Place, own: Owned) -> None:
+        values = self._begin(place, own)
+        try:
+            made = literal(values)
+        except TooLarge as error:
+            raise Unwritable(f"{own.name} has {error}") from None
+        if place.is_sparse:
+            self.needs |= {"far"}
+            self._line(f"{own.name} = far({made}, {own.strides})")
+            return
+        self.needs |= {"laid"}
+        more = "" if own.strides == _contiguous(own.shape) or not values.numel() else f", {own.strides}"
+        more += f", shift={own.first - RED_ZONE}" if own.first != RED_ZONE else ""
+        self._line(f"{own.name} = laid({made}{more})")
+
+    def _begin(self, place: Place, own: Owned) -> torch.Tensor:
+        flat = self.values.get(place, place.begin)
+        if place.is_sparse:
+            return flat.view(own.shape)
+        return flat.as_strided(own.shape, own.strides, own.begin) if math.prod(own.shape) else flat.new_zeros(own.shape)
+
+    # Events.
+
+    def _put(self, event: Written) -> None:
+        own = self.owned[event.place]
+        labels = event.labels // ELEMENTS
+        for index in labels.unique().tolist():
+            mine = (labels == index).nonzero().flatten()
+            offsets = event.place.offsets[event.at[mine]]
+            target = self._at(own, offsets)
+            if target is None:
+                continue  # memory around the tensor
+            if index:
+                version = self.versions[index - 1]
+                self._line(f"{target} = {self.expression(version, event.labels[mine] % ELEMENTS)}")
+            else:
+                self._line(f"{target} = {literal(event.values[mine])}{self._device()}")
+
+    def _device(self) -> str:
+        return ".to(DEVICE)"
+
+    def _at(self, own: Owned, offsets: torch.Tensor) -> str | None:
+        index = self.index(own, offsets)
+        return None if index is None else f"{own.name}[{', '.join(map(str, index))}]"
+
+    def index(self, own: Owned, offsets: torch.Tensor) -> list[list[int]] | None:
+        """The elements at these offsets of a place as one list of indices for each axis; None if any is outside."""
+        found = [own.index(int(offset)) for offset in offsets]
+        if any(one is None for one in found):
+            return None
+        return [list(axis) for axis in zip(*found, strict=True)]  # type: ignore[arg-type]  # none is None
+
+    def _call(self, call: Called, indent: str = "") -> list[str]:
+        arguments = ", ".join(f"{name}={self.argument(one)}" for name, one in call.arguments.items())
+        words = f"{call.operator}({arguments})"
+        result = f"{self.owned[call.result].name} = " if call.result is not None else ""
+        if call.result is None and call.operator == "fused_sconv":
+            result = "out = "
+        if call.may_raise:
+            return [f"{indent}try:", self._long(f"candidate.{words}", indent + "    "), f"{indent}    refusal = None",
+                    f"{indent}except Exception as error:", f"{indent}    refusal = error"]  # fmt: skip  # five lines
+        return [self._long(f"{result}candidate.{words}", indent)]
+
+    def argument(self, one: Any) -> str:
+        """An argument of a call, as Python."""
+        if not isinstance(one, Given):
+            return repr(one)
+        own = self.owned[one.place]
+        if (one.shape, one.offset) == (own.shape, own.begin) and (one.strides == own.strides or not math.prod(one.shape)):
+            return own.name
+        first = own.index(one.offset)
+        if first is not None and one.strides == own.strides and math.prod(one.shape):
+            ends = [at + size for at, size in zip(first, one.shape, strict=True)]
+            if all(end <= size for end, size in zip(ends, own.shape, strict=True)):
+                cuts = [_cut(at, end, size) for at, end, size in zip(first, ends, own.shape, strict=True)]
+                while cuts and cuts[-1] == ":":
+                    cuts.pop()
+                return f"{own.name}[{', '.join(cuts)}]"
+        if not math.prod(one.shape) and len(one.shape) == len(own.shape) and one.shape[1:] == own.shape[1:]:
+            return f"{own.name}[:0]"
+        return f"{own.name}.as_strided({one.shape}, {one.strides}, {one.offset - own.begin + own.first})"
+
+    def _graph(self, event: Captured | Replayed) -> None:
+        self.needs |= {"graph"}
+        if isinstance(event, Replayed):
+            self.lines.append(f"graph_{self._number(event.captured)}.replay()")
+            return
+        number = self._number(event)
+        names = [self.owned[call.result].name if call.result else "" for call in event.calls]
+        self.lines += [f"def step_{number}():"]
+        if any(names):
+            self.lines += [f"    global {', '.join(filter(None, names))}"]
+        for call in event.calls:
+            self.lines += self._call(call, "    ")
+        self.lines += [f"graph_{number} = Graph(step_{number})"]
+
+    def _number(self, captured: Captured) -> int:
+        return [event for event in self.events if isinstance(event, Captured)].index(captured)
+
+    # Versions.
+
+    def _keep(self, event: Event, number: int) -> None:
+        """Copies what an event left behind, where it is asked for after a later event may have changed it."""
+        later = self.events[number + 1 :]
+        wanted = {(version.place, version.event): len(later) for version in self.asked}
+        for distance, other in enumerate(later):
+            if isinstance(other, Written):
+                for version in copied(other, self.versions):
+                    wanted[version.place, version.event] = max(distance, wanted.get((version.place, version.event), 0))
+        for (place, made), distance in wanted.items():
+            if made is not event:
+                continue
+            name = self.owned[place].name
+            if self._changes(place, later[:distance]):
+                count = sum(one == name or one.startswith(f"{name}_after_") for one in self.kept.values())
+                self.kept[place, event] = f"{name}_after_{count + 1}"
+                self.lines.append(f"{name}_after_{count + 1} = {name}.clone()")
+            else:
+                self.kept[place, event] = name
+
+    def _changes(self, place: Place, events: Sequence[Event]) -> bool:
+        writes = {(version.event, version.place) for version in self.versions}
+        return any((event, place) in writes or (isinstance(event, Written) and event.place is place) for event in events)
+
+    def variable(self, version: Version) -> str:
+        """The variable that holds a version."""
+        return self.kept.get((version.place, version.event), self.owned[version.place].name)
+
+    def expression(self, version: Version, offsets: torch.Tensor) -> str:
+        """The elements of a version at these offsets, as Python."""
+        own, name = self.owned[version.place], self.variable(version)
+        if self._is_whole(own, offsets):
+            return f"{name}.flatten()"
+        index = self.index(own, offsets)
+        if index is None:
+            self.needs |= {"memory"}
+            return f"memory({name})[{[int(offset) - own.begin + own.first for offset in offsets]}]"
+        return f"{name}[{', '.join(map(str, index))}]"
+
+    def _is_whole(self, own: Owned, offsets: torch.Tensor) -> bool:
+        """Whether these are all elements of what a variable is, in order."""
+        if len(offsets) != math.prod(own.shape):
+            return False
+        if own.begin == 0 and own.strides == _contiguous(own.shape):
+            return bool((offsets == torch.arange(len(offsets))).all())
+        return all(own.index(int(offset)) == unravel(i, own.shape) for i, offset in enumerate(offsets))
+
+    def compare(self, one: Pairs) -> str:
+        """The line that compares, after `wrong += `."""
+        version = one.got_version
+        own, name = self.owned[version.place], self.variable(version)
+        if one.wanted_version is not None and one.wanted_at is not None:
+            wanted = self.expression(one.wanted_version, one.wanted_at)
+        else:
+            wanted = literal(one.wanted.flatten())
+        within = ""
+        if one.allowed is not None:
+            within = f", within={literal(one.allowed.flatten())}"
+        if self._is_whole(own, one.got_at):
+            return f"compare({own.name!r}, {name}, {wanted}{within})"
+        index = self.index(own, one.got_at)
+        if index is None:
+            self.needs |= {"memory"}
+            index = [[int(offset) - own.begin + own.first for offset in one.got_at]]
+            return f"compare('memory of {own.name}', memory({name}), {wanted}, {index}{within})"
+        return f"compare({own.name!r}, {name}, {wanted}, {index}{within})"
+
+    def _line(self, line: str) -> None:
+        self.lines.append(wrapped(line))
+
+    def _long(self, line: str, indent: str) -> str:
+        return "\n".join(indent + part for part in wrapped(line).splitlines())
+
+
+def _owned(name: str, place: Place, given: Sequence[Given]) -> Owned:
+    """How a script lays a place out: as its largest view, or flat where other views pass that."""
+    main = place.main
+    own = Owned(name, tuple(main.shape), main.stride(), main.storage_offset())
+    size = main.untyped_storage().nbytes() // main.element_size()
+    end = own.begin + 1 + sum((n - 1) * stride for n, stride in zip(own.shape, own.strides, strict=True))
+    if place.is_sparse:
+        own.first = 2**31
+    elif main.numel() and size == end - own.begin + 2 * RED_ZONE:
+        own.first = own.begin
+    ends = [
+        one.offset + 1 + sum((n - 1) * stride for n, stride in zip(one.shape, one.strides, strict=True))
+        for one in given
+        if math.prod(one.shape)
+    ]
+    begins = [one.offset for one in given if math.prod(one.shape)]
+    if main.numel() and (max(ends) > end or min(begins) < own.begin):
+        if place.is_sparse:
+            raise Unwritable(f"{name} is seen in parts of gigantic memory")
+        begin, end = min(begins), max(ends)
+        return Owned(name, (end - begin,), (1,), begin)
+    return own
+
+
+def _cut(begin: int, end: int, size: int) -> str:
+    if (begin, end) == (0, size):
+        return ":"
+    return f"{begin or ''}:{'' if end == size else end}"
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(1, size)
+    return tuple(reversed(strides))
