@@ -9,11 +9,12 @@ import torch
 
 from properties import bounds
 from properties.contents import BITS
-from properties.reproducer import evidence, parts
+from properties.reproducer import evidence, parts, relevance
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import Comparison, Labels
-from properties.reproducer.literals import literal, wrapped
-from properties.reproducer.recording import Called, Event, Unwritable, Version
+from properties.reproducer.literals import spelled, wrapped
+from properties.reproducer.recording import Called, Event, Place, Unwritable, Version
+from properties.reproducer.relevance import Reduction
 from properties.reproducer.script import Body
 from properties.verdict import Violation
 
@@ -30,7 +31,11 @@ class Ending:
 
     def is_told(self, printed: str) -> bool:
         """Whether a run that failed has failed as it should."""
-        return self.told in printed
+        return self.told.lower() in printed.lower()
+
+    def reduced(self, events: Sequence[Event], how: Reduction) -> tuple[Ending, dict[Place, torch.Tensor]]:
+        """The same with fewer elements compared, and what places may hold then; here nothing of them is compared."""
+        return self, relevance.reduced(events, [], how, keeps_all=False)
 
     def helpers(self, body: Body) -> str:
         """The functions that it needs."""
@@ -141,8 +146,14 @@ class Mean(Ending):
     def __init__(self, versions: Sequence[Version], labels: Labels, told: str) -> None:
         super().__init__([versions[-1]], told)
         self.version = next(version for version in reversed(versions) if version.place.is_result)
-        self.wanted = labels.differences[-1][1]
+        self.wanted = labels.differences[-1][1].float().double()  # 2**-24 relatively is no part of a bf16 or fp16 ulp
+        if self.version.place.main.dtype == torch.float32:
+            self.wanted = labels.differences[-1][1]
         self.asked = [self.version]
+
+    def reduced(self, events: Sequence[Event], how: Reduction) -> tuple[Ending, dict[Place, torch.Tensor]]:
+        """Every element counts."""
+        return self, relevance.reduced(events, [], how, keeps_all=True)
 
     def helpers(self, body: Body) -> str:
         """The mean."""
@@ -153,7 +164,7 @@ class Mean(Ending):
         """Compares the mean with what chance may make it."""
         slots = next(own.name for place, own in body.owned.items() if place.name == "slot_mapping")
         return [
-            wrapped(f"wanted = {literal(self.wanted)}"),
+            wrapped(f"wanted = torch.as_tensor({spelled(self.wanted)[0]}, dtype=torch.float64)"),
             f"mean, limit = mean_error({body.variable(self.version)}, wanted, {slots}.cpu() >= 0)",
             'print(f"errs by {mean:+.3f} ulp on average, but may by {limit:.3f}")',
             "sys.exit(1 if abs(mean) > limit else 0)",
@@ -168,6 +179,11 @@ class Compared(Ending):
         asked += [one.wanted_version for one in found if one.wanted_version is not None]
         super().__init__(asked, told)
         self.found = found
+
+    def reduced(self, events: Sequence[Event], how: Reduction) -> tuple[Ending, dict[Place, torch.Tensor]]:
+        """The first channel that differs alone, where the others are made alike."""
+        found = relevance.in_first_channel(self.found, events) if how.channels else self.found
+        return Compared(found, self.told), relevance.reduced(events, found, how, keeps_all=False)
 
     def helpers(self, body: Body) -> str:
         """The comparison."""
@@ -184,9 +200,10 @@ class Compared(Ending):
             how, wrong = parts.LOOSE if kinds == {True} else (parts.BITS[0], strict)
             if len(kinds) == 2:
                 more, wrong = ", is_loose=False", f"{parts.LOOSE[1]} if is_loose else {strict}"
-        digits = DIGITS.get(one.got_version.place.main.dtype, 0)
-        spelled = f"12 if value.dtype == torch.float64 else {digits}" if one.allowed is not None else str(digits)
-        return parts.COMPARE.format(how=how, wrong=wrong, more=more, tail=tail, digits=spelled)
+        cast = ", dtype=torch.float64" if one.allowed is not None else ", dtype=got.dtype"
+        digits = f".{found}g" if (found := DIGITS.get(one.got_version.place.main.dtype)) else ""
+        formats = {"digits": digits, "wanted_digits": ".12g" if one.allowed is not None else digits}
+        return parts.COMPARE.format(how=how, wrong=wrong, more=more, tail=tail, cast=cast, **formats)
 
     def _overflow(self) -> float | None:
         """From where on a correct kernel may round to infinity, if any of the elements may."""

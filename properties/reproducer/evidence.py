@@ -51,6 +51,8 @@ def chosen(comparisons: Sequence[Comparison], violation: Violation) -> Compariso
 
 def _values(found: Comparison) -> tuple[torch.Tensor, ...]:
     """What was compared, in every dtype that its bits may belong to."""
+    if found.allowed is not None:
+        return tuple(found.got.to(dtype) for dtype in BITS)
     integers = found.got.dtype in BITS.values()
     return found.got, *(found.got.view(dtype) for dtype, of_bits in BITS.items() if integers and of_bits == found.got.dtype)
 

@@ -19,6 +19,7 @@ from properties.reproducer import evidence
 from properties.reproducer.ending import ending
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import Event, RecordingOps, Unwritable, Version, Written
+from properties.reproducer.relevance import REDUCTIONS, is_large
 from properties.reproducer.text import Subject, text
 from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation
@@ -68,17 +69,24 @@ def reproduce(ops: Ops, violation: Violation, name: str = "") -> str:
     recorded = record(ops, violation)
     name = name or file_name(violation.property_name)
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
-    why = "it has no event"
-    for is_sliced in (True, False):
-        end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
-        last = next(event for event in reversed(recorded.events) if not isinstance(event, Written))
-        events = evidence.needed(recorded.events, recorded.versions, end.asked, last) if is_sliced else recorded.events
-        script = text(subject, events, recorded.versions, end)
+    end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
+    last = next(event for event in reversed(recorded.events) if not isinstance(event, Written))
+    sliced = evidence.needed(recorded.events, recorded.versions, end.asked, last)
+    why = ""
+    for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
+        if how is not None and not is_large(events):
+            continue
+        try:
+            narrow, values = end.reduced(events, how) if how is not None else (end, {})
+            script = text(subject, events, recorded.versions, narrow, values)
+        except Unwritable as error:
+            why = why or str(error)
+            continue
         code, printed = run(script, ops, name)
-        if code == 1 and end.is_told(printed):
+        if code == 1 and narrow.is_told(printed):
             return script
         why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
-    raise Unwritable(f"the script does not fail as the suite did ({why})")
+    raise Unwritable(f"no script fails as the suite did: {why}")
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
@@ -89,7 +97,7 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
         path.write_text(script)
         surroundings.enter_context(redirect_stdout(printed))
         surroundings.callback(_restore(sys.argv, sys.path[:], os.getcwd(), sys.modules.get("candidate")))
-        sys.argv = [str(path), target or ops.candidate.target]
+        sys.argv = [str(path), target or str(ops.candidate.path or ops.candidate.target)]
         machine = surroundings.enter_context(Machine()) if ops.engine.name == "ttir" else None
         try:
             runpy.run_path(str(path), run_name="__main__")

@@ -14,19 +14,16 @@ LOAD = '''
 TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
 MACHINE = sys.modules.get("properties.ttir")  # set where the machine runs this script
 DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
-{shim}if TARGET.endswith(".py"):
-    spec = importlib.util.spec_from_file_location("candidate", TARGET)
-    candidate = sys.modules["candidate"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(candidate)
-else:{path}
-    candidate = importlib.import_module(TARGET)
+{shim}{path}spec = importlib.util.spec_from_file_location("candidate", TARGET)
+candidate = sys.modules["candidate"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(candidate)
 if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
     print("no GPU here; from a checkout of the judge: python -m properties.ttir", " ".join(sys.argv))
     sys.exit(2)
 '''
 
-PATH = '''
-    sys.path.insert(0, {root!r})'''
+PATH = '''sys.path.insert(0, {root!r})
+'''
 
 SHIM = '''if importlib.util.find_spec("vllm") is None:  # all that kernel files take from it
     import triton.language
@@ -41,12 +38,20 @@ for kernel in list(vars(candidate).values()):  # the configuration that fails
 '''
 
 LAID = '''
-def laid(values, strides=None, shift=0):
-    """The values with these strides, between 64 elements of 0x5A... on either side."""
+def laid(values, dtype=None, strides=None, shift=0):
+    """A tensor with these strides, between 64 elements of 0x5A... on either side."""
+    values = torch.as_tensor(values, dtype=dtype)
     strides = strides or values.stride()
     extent = 1 + sum((n - 1) * stride for n, stride in zip(values.shape, strides)) if values.numel() else 0
     memory = torch.full(((extent + 128) * values.itemsize,), 0x5A, dtype=torch.uint8, device=DEVICE)
     return memory.view(values.dtype).as_strided(values.shape, strides, 64 + shift).copy_(values)
+'''
+
+PUT = '''
+def put(tensor, index, values):
+    """The tensor with other values at an index."""
+    tensor[index] = torch.tensor(values, dtype=tensor.dtype).view(tensor[index].shape)
+    return tensor
 '''
 
 FAR = '''
@@ -97,18 +102,12 @@ COMPARE = '''
 def compare(name, got, wanted, at=None{more}):
     """Prints the elements that differ, {how}, and returns how many do."""
     at = at or [index.tolist() for index in torch.ones(got.shape).nonzero(as_tuple=True)]
-    got, wanted = got[tuple(at)].cpu(), torch.as_tensor(wanted).cpu().flatten()
+    got, wanted = got[tuple(at)].cpu(), torch.as_tensor(wanted{cast}).cpu().flatten()
     wrong = {wrong}
     for i in wrong.nonzero().flatten().tolist()[:10]:
-        print(f"{{name}}{{[index[i] for index in at]}} = {{shown(got[i])}}, but should be {{shown(wanted[i])}}"{tail})
+        print(f"{{name}}{{[index[i] for index in at]}} = {{got[i].item():{digits}}}, but should be {{wanted[i].item():{wanted_digits}}}"{tail})
     return int(wrong.sum())
 
-
-def shown(value):
-    """A number in as many digits as tell it apart."""
-    if not value.is_floating_point():
-        return str(int(value))
-    return "NaN" if value.isnan() else f"{{float(value):.{{{digits}}}g}}"
 '''
 
 BITS = ("bit for bit", "got.view({bits}) != wanted.view({bits})")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from properties.contents import bits
 from properties.reproducer.evidence import Pairs, copied
 from properties.reproducer.labels import ELEMENTS, unravelled
-from properties.reproducer.literals import TooLarge, literal, unravel, wrapped
+from properties.reproducer.literals import TooLarge, literal, spelled, subscript, unravel, wrapped
 from properties.reproducer.recording import (
     Called,
     Captured,
@@ -49,12 +50,14 @@ class Body:
     events: Sequence[Event]
     versions: Sequence[Version]
     asked: Sequence[Version]  # what is compared after the last event
-    values: dict[Place, torch.Tensor] = field(default_factory=dict)  # instead of `Place.begin`
+    values: Mapping[Place, torch.Tensor]  # instead of `Place.begin`
     owned: dict[Place, Owned] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)
     kept: dict[tuple[Place, Event], str] = field(default_factory=dict)  # variables that hold versions
     last: int = 0  # the line at which the last call begins
+    declared: dict[str, str] = field(default_factory=dict)  # what each variable was declared as
+    alike: dict[str, str] = field(default_factory=dict)  # arguments that all calls of fused_sconv have in common
 
     def write(self) -> None:
         """Writes everything up to the comparison. Raises Unwritable."""
@@ -62,6 +65,7 @@ class Body:
         for place, own in self.owned.items():
             if not place.is_result:
                 self._declare(place, own)
+        self._share()
         for number, event in enumerate(self.events):
             self.last = len(self.lines)
             if isinstance(event, Written):
@@ -78,38 +82,75 @@ class Body:
     def _own(self) -> None:
         results: list[Place] = []
         arguments: dict[Place, list[Given]] = {}
-        for event in self.events:
-            if isinstance(event, Written):
-                continue
-            for call in event.calls:
-                for one in call.arguments.values():
-                    if isinstance(one, Given):
-                        arguments.setdefault(one.place, []).append(one)
-                if call.result is not None and call.result not in results:
-                    results.append(call.result)
+        for call in self.every_call:
+            for one in call.arguments.values():
+                if isinstance(one, Given):
+                    arguments.setdefault(one.place, []).append(one)
+            if call.result is not None and call.result not in results:
+                results.append(call.result)
         for place in results:
             shape = tuple(place.main.shape)
             name = "out" if len(results) == 1 else f"out_{results.index(place)}"
             self.owned[place] = Owned(name, shape, _contiguous(shape), 0, 0)
+        found: dict[str, list[Place]] = {}
         for place, given in arguments.items():
-            alike = [other for other in arguments if other.name == place.name]
-            name = place.name if len(alike) == 1 else f"{place.name}_{alike.index(place)}"
-            self.owned[place] = _owned(name, place, given)
+            own = _owned(place.name, place, given)
+            twin = next((other for other in found.get(place.name, []) if self._is_same(place, own, other)), None)
+            if twin is None:
+                found.setdefault(place.name, []).append(place)
+            self.owned[place] = self.owned[twin] if twin else own
+        for name, places in found.items():
+            for number, place in enumerate(places):
+                self.owned[place].name = name if len(places) == 1 else f"{name}_{number}"
+
+    @property
+    def every_call(self) -> list[Called]:
+        """The calls of all events, in order."""
+        return [call for event in self.events if not isinstance(event, Written) for call in event.calls]
+
+    def _is_same(self, place: Place, own: Owned, other: Place) -> bool:
+        """Whether two places hold the same and nobody writes to them, so that one will do."""
+        theirs = self.owned[other]
+        written = {version.place for version in self.versions}
+        written |= {event.place for event in self.events if isinstance(event, Written)}
+        if {place, other} & written or place.is_sparse or other.is_sparse:
+            return False
+        if (own.shape, own.strides, own.begin, own.first) != (theirs.shape, theirs.strides, theirs.begin, theirs.first):
+            return False
+        mine, its = self._begin(place, own), self._begin(other, theirs)
+        return place.main.dtype == other.main.dtype and torch.equal(bits(mine), bits(its))
 
     def _declare(self, place: Place, own: Owned) -> None:
+        if own.name in self.declared:
+            return
         values = self._begin(place, own)
         try:
-            made = literal(values)
+            made, dtype = spelled(values)
         except TooLarge as error:
             raise Unwritable(f"{own.name} has {error}") from None
+        same = f"{made} {dtype}"
+        if not place.is_sparse and len(made) > 30 and same in self.declared.values():
+            made, dtype = next(name for name, text in self.declared.items() if text == same), ""
+        self.declared[own.name] = same
+        more = f", {dtype}" if dtype else ""
         if place.is_sparse:
             self.needs |= {"far"}
-            self._line(f"{own.name} = far({made}, {own.strides})")
+            self._line(f"{own.name} = far({literal(values)}, {own.strides})")
             return
         self.needs |= {"laid"}
-        more = "" if own.strides == _contiguous(own.shape) or not values.numel() else f", {own.strides}"
+        if own.strides != _contiguous(own.shape) and values.numel():
+            more += f", strides={own.strides}"
         more += f", shift={own.first - RED_ZONE}" if own.first != RED_ZONE else ""
         self._line(f"{own.name} = laid({made}{more})")
+
+    def _share(self) -> None:
+        """Writes down once what all of several calls are given."""
+        calls = [call for call in self.every_call if call.operator == "fused_sconv"]
+        if len(calls) < 2:
+            return
+        every = [{name: self.argument(one) for name, one in call.arguments.items()} for call in calls]
+        self.alike = {name: word for name, word in every[0].items() if all(one.get(name) == word for one in every)}
+        self._line(f"alike = dict({', '.join(f'{name}={word}' for name, word in self.alike.items())})")
 
     def _begin(self, place: Place, own: Owned) -> torch.Tensor:
         flat = self.values.get(place, place.begin)
@@ -125,21 +166,22 @@ class Body:
         for index in labels.unique().tolist():
             mine = (labels == index).nonzero().flatten()
             offsets = event.place.offsets[event.at[mine]]
-            target = self._at(own, offsets)
-            if target is None:
+            where = self.index(own, offsets)
+            if where is None:
                 continue  # memory around the tensor
             if index:
-                version = self.versions[index - 1]
-                self._line(f"{target} = {self.expression(version, event.labels[mine] % ELEMENTS)}")
+                source = self.expression(self.versions[index - 1], event.labels[mine] % ELEMENTS, is_list=True)
+                self._line(f"{own.name}[{', '.join(map(str, where))}] = {source}")
             else:
-                self._line(f"{target} = {literal(event.values[mine])}{self._device()}")
+                self._assign(own, offsets, event.values[mine])
 
-    def _device(self) -> str:
-        return ".to(DEVICE)"
-
-    def _at(self, own: Owned, offsets: torch.Tensor) -> str | None:
-        index = self.index(own, offsets)
-        return None if index is None else f"{own.name}[{', '.join(map(str, index))}]"
+    def _assign(self, own: Owned, offsets: torch.Tensor, values: torch.Tensor) -> None:
+        places = [own.index(int(offset)) for offset in offsets]
+        index = subscript(places, own.shape)  # type: ignore[arg-type]  # the caller has seen that none is outside
+        if "[" not in index:
+            lengths = [len(set(axis)) for axis in zip(*places, strict=True)]  # type: ignore[arg-type]  # the same
+            values = values.view([length for length in lengths if length > 1])
+        self._line(f"{own.name}[{index}] = {literal(values, device='DEVICE') if values.ndim else values.item()}")
 
     def index(self, own: Owned, offsets: torch.Tensor) -> list[list[int]] | None:
         """The elements at these offsets of a place as one list of indices for each axis; None if any is outside."""
@@ -149,8 +191,10 @@ class Body:
         return [list(axis) for axis in zip(*found, strict=True)]  # type: ignore[arg-type]  # none is None
 
     def _call(self, call: Called, indent: str = "") -> list[str]:
-        arguments = ", ".join(f"{name}={self.argument(one)}" for name, one in call.arguments.items())
-        words = f"{call.operator}({arguments})"
+        given = {name: self.argument(one) for name, one in call.arguments.items()}
+        alike = self.alike if call.operator == "fused_sconv" else {}
+        arguments = [f"{name}={word}" for name, word in given.items() if name not in alike]
+        words = f"{call.operator}({', '.join([*arguments, *(['**alike'] if alike else [])])})"
         result = f"{self.owned[call.result].name} = " if call.result is not None else ""
         if call.result is None and call.operator == "fused_sconv":
             result = "out = "
@@ -224,15 +268,17 @@ class Body:
         """The variable that holds a version."""
         return self.kept.get((version.place, version.event), self.owned[version.place].name)
 
-    def expression(self, version: Version, offsets: torch.Tensor) -> str:
-        """The elements of a version at these offsets, as Python."""
+    def expression(self, version: Version, offsets: torch.Tensor, is_list: bool = False) -> str:
+        """The elements of a version at these offsets, as Python; flat if it `is_list`."""
         own, name = self.owned[version.place], self.variable(version)
         if self._is_whole(own, offsets):
-            return f"{name}.flatten()"
+            return f"{name}.flatten()" if is_list else name
         index = self.index(own, offsets)
         if index is None:
             self.needs |= {"memory"}
             return f"memory({name})[{[int(offset) - own.begin + own.first for offset in offsets]}]"
+        if not is_list:
+            return f"{name}[{subscript(list(zip(*index, strict=True)), own.shape)}]"
         return f"{name}[{', '.join(map(str, index))}]"
 
     def _is_whole(self, own: Owned, offsets: torch.Tensor) -> bool:
@@ -250,10 +296,10 @@ class Body:
         if one.wanted_version is not None and one.wanted_at is not None:
             wanted = self.expression(one.wanted_version, one.wanted_at)
         else:
-            wanted = literal(one.wanted.flatten())
+            wanted = spelled(one.wanted.flatten())[0]
         within = ""
         if one.allowed is not None:
-            within = f", within={literal(one.allowed.flatten())}"
+            within = f", within=torch.as_tensor({spelled(one.allowed.flatten())[0]}, dtype=fp64)"
         if self._is_whole(own, one.got_at):
             return f"compare({own.name!r}, {name}, {wanted}{within})"
         index = self.index(own, one.got_at)

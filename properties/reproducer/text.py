@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from properties.candidate import Candidate
 from properties.reproducer import parts
 from properties.reproducer.ending import Ending
+from properties.reproducer.literals import SHORT
 from properties.reproducer.recording import Event, Version
 from properties.reproducer.script import Body
 from properties.verdict import Violation
@@ -28,9 +30,9 @@ class Subject:
     name: str
 
 
-def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending) -> str:
-    """The whole script. Raises Unwritable."""
-    body = Body(events, versions, end.asked)
+def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending, values: Mapping) -> str:
+    """The whole script; `values` are what places begin with instead of what they held. Raises Unwritable."""
+    body = Body(events, versions, end.asked, values)
     body.write()
     body.lines[body.last :] = end.around(body.lines[body.last :])
     told = end.lines(body)
@@ -40,12 +42,16 @@ def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version],
         pieces.append(parts.NO_GRAPHS)
     if subject.violation.configuration:
         pieces.append(parts.CONFIGURED.format(words=_configuration(subject.violation.configuration)))
-    for need, piece in (("laid", parts.LAID), ("far", parts.FAR), ("memory", parts.MEMORY), ("graph", parts.GRAPH)):
+    lines = "\n".join([*body.lines, *told])
+    dtypes = {name: dtype for dtype, name in SHORT.items() if re.search(rf"\b{name}\b", lines)}
+    pieces.append(f"{', '.join(dtypes)} = {', '.join(map(str, dtypes.values()))}\n")
+    body.needs |= {"put"} if re.search(r"\bput\(", lines) else set()
+    for need, piece in (("laid", parts.LAID), ("put", parts.PUT), ("far", parts.FAR), ("memory", parts.MEMORY), ("graph", parts.GRAPH)):
         if need in body.needs:
             pieces.append(f"\n{piece}")
     if helpers:
         pieces.append(f"\n{helpers}")
-    return "".join(pieces) + "\n\n" + "\n".join([*body.lines, *told]) + "\n"
+    return "".join(pieces) + f"\n\n{lines}\n"
 
 
 def _head(subject: Subject) -> str:
@@ -69,11 +75,12 @@ def _needs_vllm(candidate: Candidate) -> bool:
 
 def _load(subject: Subject) -> str:
     candidate = subject.candidate
-    home = ROOT
-    if candidate.path is not None and candidate.path.name == "__init__.py":
-        home = candidate.path.parents[len(candidate.name.split("."))]
     shim = parts.SHIM if _needs_vllm(candidate) else ""
-    return parts.LOAD.format(target=candidate.target, shim=shim, path=parts.PATH.format(root=str(home)))
+    home = ""
+    if candidate.path is not None and not candidate.name.endswith(".py"):  # a module's own imports need its home
+        depth = candidate.name.count(".") + (candidate.path.name == "__init__.py")
+        home = parts.PATH.format(root=str(candidate.path.parents[depth]))
+    return parts.LOAD.format(target=str(candidate.path or candidate.target), shim=shim, path=home)
 
 
 def _configuration(words: str) -> set[str]:
