@@ -15,6 +15,7 @@ from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
 
+pytest_plugins = ["tests.reproducing"]
 JUDGE = pytest.StashKey[Judge]()
 GROUPS = sorted(catalogue.groups())
 

@@ -34,7 +34,7 @@ class Ending:
         return self.told.lower() in printed.lower()
 
     def reduced(self, events: Sequence[Event], how: Reduction) -> tuple[Ending, dict[Place, torch.Tensor]]:
-        """The same with fewer elements compared, and what places may hold then; here nothing of them is compared."""
+        """The same with fewer elements compared, and what of places must stay; here nothing of them is compared."""
         return self, relevance.reduced(events, [], how, keeps_all=False)
 
     def helpers(self, body: Body) -> str:
@@ -191,7 +191,7 @@ class Compared(Ending):
         integers = BITS.get(one.got_version.place.main.dtype)
         wrong, more, tail, how = "got != wanted", "", "", "exactly"
         if one.allowed is not None:
-            (how, wrong), more, tail = parts.WITHIN, ", within=None", ',\n              f"within {float(within[i]):.2g}"'
+            (how, wrong), more, tail = parts.WITHIN, ", within=None", " within {within[i].item():.2g}"
             if (overflow := self._overflow()) is not None:
                 wrong += f" & ~(got.isinf() & (got.sign() == wanted.sign()) & (wanted.abs() + within >= {overflow!r}))"
         elif integers is not None:

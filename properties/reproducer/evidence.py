@@ -54,7 +54,9 @@ def _values(found: Comparison) -> tuple[torch.Tensor, ...]:
     if found.allowed is not None:
         return tuple(found.got.to(dtype) for dtype in BITS)
     integers = found.got.dtype in BITS.values()
-    return found.got, *(found.got.view(dtype) for dtype, of_bits in BITS.items() if integers and of_bits == found.got.dtype)
+    return found.got, *(
+        found.got.view(dtype) for dtype, of_bits in BITS.items() if integers and of_bits == found.got.dtype
+    )
 
 
 def pairs(found: Comparison, versions: Sequence[Version]) -> list[Pairs]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -138,7 +137,7 @@ class Labels(TorchDispatchMode):
         return aten.index_put_.default(labels, _on_host(args[1]), self.of(args[2]))
 
     def _compare(self, function: Any, args: Any, result: Any) -> None:
-        """Notes a comparison, and what is done with its mask; else what is computed from labelled elements is DERIVED."""
+        """Notes a comparison, and what is done with its mask; what else is computed from labelled elements is DERIVED."""
         if function in (aten.ne.Tensor, aten.eq.Tensor):
             wrong = result if function is aten.ne.Tensor else ~result
             self._note(result, self._comparison(args[0], args[1], wrong))
@@ -220,4 +219,4 @@ def unravelled(offset: int, shape: Sequence[int], strides: Sequence[int]) -> tup
             offset -= index[axis] * strides[axis]
         if not 0 <= index[axis] < shape[axis]:
             return None
-    return tuple(index) if offset == 0 and math.prod(shape) else None
+    return tuple(index) if offset == 0 and all(shape) else None

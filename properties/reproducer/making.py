@@ -24,6 +24,8 @@ from properties.reproducer.text import Subject, text
 from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation
 
+HEAD = '"""Violation: '  # how every script begins
+
 
 @dataclass
 class Recorded:
@@ -40,9 +42,9 @@ class Recorded:
         return self.labels.comparisons
 
 
-def file_name(property_name: str, dtype: str = "") -> str:
+def file_name(property_name: str) -> str:
     """`repro_values_dense_exact.py` of values.dense_exact."""
-    return f"repro_{property_name.replace('.', '_')}{'_' + dtype if dtype else ''}.py"
+    return f"repro_{property_name.replace('.', '_')}.py"
 
 
 def record(ops: Ops, violation: Violation) -> Recorded:
@@ -64,10 +66,10 @@ def record(ops: Ops, violation: Violation) -> Recorded:
     raise Unwritable("the violation was not seen again when its case was recorded")
 
 
-def reproduce(ops: Ops, violation: Violation, name: str = "") -> str:
+def reproduce(ops: Ops, violation: Violation) -> str:
     """The text of a script that was run, and exits 1 as the suite failed. Raises Unwritable."""
     recorded = record(ops, violation)
-    name = name or file_name(violation.property_name)
+    name = file_name(violation.property_name)
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
     last = next(event for event in reversed(recorded.events) if not isinstance(event, Written))
@@ -77,8 +79,8 @@ def reproduce(ops: Ops, violation: Violation, name: str = "") -> str:
         if how is not None and not is_large(events):
             continue
         try:
-            narrow, values = end.reduced(events, how) if how is not None else (end, {})
-            script = text(subject, events, recorded.versions, narrow, values)
+            narrow, keep = end.reduced(events, how) if how is not None else (end, {})
+            script = text(subject, events, recorded.versions, narrow, keep)
         except Unwritable as error:
             why = why or str(error)
             continue
@@ -96,7 +98,7 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
         path = Path(folder) / name
         path.write_text(script)
         surroundings.enter_context(redirect_stdout(printed))
-        surroundings.callback(_restore(sys.argv, sys.path[:], os.getcwd(), sys.modules.get("candidate")))
+        surroundings.callback(_restore(sys.argv, sys.path[:], os.getcwd(), set(sys.modules)))
         sys.argv = [str(path), target or str(ops.candidate.path or ops.candidate.target)]
         machine = surroundings.enter_context(Machine()) if ops.engine.name == "ttir" else None
         try:
@@ -113,26 +115,38 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
     return code, printed.getvalue()
 
 
-def _restore(argv: list[str], path: list[str], folder: str, module: Any) -> Any:
+def _restore(argv: list[str], path: list[str], folder: str, known: set[str]) -> Any:
     def restore() -> None:
         sys.argv, sys.path[:] = argv, path
-        sys.modules.pop("candidate", None)
-        if module is not None:
-            sys.modules["candidate"] = module
+        os.chdir(folder)
+        for name in {"candidate", "vllm", "vllm.triton_utils"} & sys.modules.keys() - known:
+            del sys.modules[name]
 
     return restore
 
 
-def write(folder: Path, ops: Ops, violation: Violation, dtype: str = "") -> Path:
-    """Writes the script of a violation into a folder and returns its path. Raises Unwritable."""
-    name = file_name(violation.property_name, dtype)
+def write(folder: Path, ops: Ops, violation: Violation) -> Path:
+    """Writes the script of a violation into a folder and returns its path. Raises Unwritable.
+
+    Of several scripts of one property, as of its dtypes, which several processes may write, the shortest stays.
+    """
+    path = folder / file_name(violation.property_name)
     try:
-        script = reproduce(ops, violation, name)
+        script = reproduce(ops, violation)
     except Unwritable:
         raise
     except Exception as error:  # the violation itself must not be lost over its script
         raise Unwritable(f"making it ended with {type(error).__name__}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.write_text(script)
+    if not path.exists() or len(script) < len(path.read_text()):
+        mine = path.with_suffix(f".{os.getpid()}")
+        mine.write_text(script)
+        mine.replace(path)
     return path
+
+
+def forget(folder: Path) -> None:
+    """Removes the scripts that an earlier run has written into a folder, and nothing else."""
+    for path in folder.glob(file_name("*")):
+        if path.read_text().startswith(HEAD):
+            path.unlink()

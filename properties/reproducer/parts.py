@@ -10,7 +10,7 @@ Exit code 0: as it should be, 1: violated, 2: cannot be told here.
 """
 '''
 
-LOAD = '''
+LOAD = """
 TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
 MACHINE = sys.modules.get("properties.ttir")  # set where the machine runs this script
 DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
@@ -20,31 +20,34 @@ spec.loader.exec_module(candidate)
 if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
     print("no GPU here; from a checkout of the judge: python -m properties.ttir", " ".join(sys.argv))
     sys.exit(2)
-'''
+"""
 
-PATH = '''sys.path.insert(0, {root!r})
-'''
+PATH = """sys.path.insert(0, {root!r})
+"""
 
-SHIM = '''if importlib.util.find_spec("vllm") is None:  # all that kernel files take from it
+SHIM = """if "vllm" not in sys.modules and importlib.util.find_spec("vllm") is None:  # all that kernel files take from it
     import triton.language
     sys.modules["vllm"], sys.modules["vllm.triton_utils"] = types.ModuleType("vllm"), types.SimpleNamespace(
         triton=triton, tl=triton.language, HAS_TRITON=True)
-'''
+"""
 
-CONFIGURED = '''
+CONFIGURED = """
 for kernel in list(vars(candidate).values()):  # the configuration that fails
     if hasattr(kernel, "configs"):
         kernel.configs = [one for one in kernel.configs if {words!r} <= set(str(one).split(", "))] or kernel.configs
-'''
+"""
 
 LAID = '''
-def laid(values, dtype=None, strides=None, shift=0):
+def laid(values, dtype=None, strides=None, shift=0, gap=None):
     """A tensor with these strides, between 64 elements of 0x5A... on either side."""
     values = torch.as_tensor(values, dtype=dtype)
     strides = strides or values.stride()
     extent = 1 + sum((n - 1) * stride for n, stride in zip(values.shape, strides)) if values.numel() else 0
     memory = torch.full(((extent + 128) * values.itemsize,), 0x5A, dtype=torch.uint8, device=DEVICE)
-    return memory.view(values.dtype).as_strided(values.shape, strides, 64 + shift).copy_(values)
+    memory = memory.view(values.dtype)
+    if gap is not None:
+        memory[64 + shift : 64 + shift + extent] = gap
+    return memory.as_strided(values.shape, strides, 64 + shift).copy_(values)
 '''
 
 PUT = '''
@@ -93,10 +96,10 @@ class Graph:
             self.tape.replay(machine.replay)
 '''
 
-NO_GRAPHS = '''if DEVICE == "cpu" and MACHINE is None:
+NO_GRAPHS = """if DEVICE == "cpu" and MACHINE is None:
     print("no graphs here; from a checkout of the judge: python -m properties.ttir", " ".join(sys.argv))
     sys.exit(2)
-'''
+"""
 
 COMPARE = '''
 def compare(name, got, wanted, at=None{more}):
@@ -105,7 +108,8 @@ def compare(name, got, wanted, at=None{more}):
     got, wanted = got[tuple(at)].cpu(), torch.as_tensor(wanted{cast}).cpu().flatten()
     wrong = {wrong}
     for i in wrong.nonzero().flatten().tolist()[:10]:
-        print(f"{{name}}{{[index[i] for index in at]}} = {{got[i].item():{digits}}}, but should be {{wanted[i].item():{wanted_digits}}}"{tail})
+        place = [index[i] for index in at]
+        print(f"{{name}}{{place}} = {{got[i].item():{digits}}}, but should be {{wanted[i].item():{wanted_digits}}}{tail}")
     return int(wrong.sum())
 
 '''

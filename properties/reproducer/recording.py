@@ -47,7 +47,7 @@ class Place:
         offsets = torch.zeros((), dtype=torch.int64)
         for length, stride in zip(tensor.shape, tensor.stride(), strict=True):
             offsets = offsets[..., None] + torch.arange(length) * stride
-        return cls(name, tensor, tensor, offsets.flatten() + tensor.storage_offset())
+        return cls(name, tensor, tensor, offsets.flatten() + int(tensor.storage_offset()))
 
     @classmethod
     def of_result(cls, tensor: torch.Tensor) -> Place:
@@ -86,11 +86,15 @@ class Given:
 
 @dataclass(eq=False)
 class Called:
-    """One call of an operator; `may_raise` where the host only asks whether it is refused."""
+    """One call of an operator.
+
+    may_raise: the host only asks whether it is refused. is_refusable: it has asked so of the same shapes and strides.
+    """
 
     operator: str
     arguments: dict[str, Any]
     may_raise: bool = False
+    is_refusable: bool = False
     result: Place | None = None
     error: BaseException | None = None
 
@@ -98,6 +102,12 @@ class Called:
     def calls(self) -> list[Called]:
         """Itself."""
         return [self]
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """Shapes, strides and dtypes of its tensors."""
+        given = {name: one for name, one in self.arguments.items() if isinstance(one, Given)}
+        return {name: (one.shape, one.strides, one.place.main.dtype) for name, one in given.items()}
 
 
 @dataclass(eq=False)
@@ -222,6 +232,8 @@ class RecordingOps(Ops):
             self._region.calls.append(event)
         else:
             self._sync(places_of(event))
+            asked = [one for one in self.events if isinstance(one, Called) and one.may_raise]
+            event.is_refusable = any(one.operator == operator and one.layout == event.layout for one in asked)
             self.events.append(event)
         return event
 
@@ -240,7 +252,7 @@ class RecordingOps(Ops):
             if place.is_sparse:
                 raise Unwritable(f"{name} was first seen as a part of it")
             place.main = value
-        return Given(place, tuple(value.shape), value.stride(), value.storage_offset())
+        return Given(place, tuple(value.shape), value.stride(), int(value.storage_offset()))
 
     @staticmethod
     def _key(tensor: torch.Tensor) -> int:

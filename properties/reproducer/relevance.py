@@ -1,8 +1,8 @@
 """Relevance: which elements of the tensors of a case the contract lets be anything, so that a script stays short.
 
-Channels never meet in the contract, so other channels than the compared one may hold one number; so may cache elements
-and block-table entries outside of every window. A correct kernel gives what it gave before; whether the faulty one still
-fails is tried.
+Channels never meet in the contract, so other channels than the compared one may hold one number; so may cache
+elements and block-table entries outside of every window. A correct kernel gives what it gave before; whether the
+faulty one still fails is tried.
 """
 
 from __future__ import annotations
@@ -22,14 +22,22 @@ METADATA = ("positions", "seq_idx", "slot_mapping", "query_start", "block_table"
 
 @dataclass(frozen=True)
 class Reduction:
-    """How much is made one number: other channels, or only what lies outside of every window."""
+    """What is made one number: other channels, the cache and the block table outside of every window."""
 
     channels: bool
-    cache: bool = True
+    cache: bool
+    table: bool
 
 
 # the strongest first; the last changes nothing
-REDUCTIONS = (Reduction(channels=True), Reduction(channels=False), Reduction(channels=False, cache=False), None)
+REDUCTIONS = (
+    Reduction(channels=True, cache=True, table=True),
+    Reduction(channels=True, cache=True, table=False),
+    Reduction(channels=False, cache=True, table=True),
+    Reduction(channels=True, cache=False, table=True),
+    Reduction(channels=False, cache=False, table=True),
+    None,
+)
 
 
 def is_large(events: Sequence[Event]) -> bool:
@@ -88,8 +96,10 @@ def _only(one: Pairs, mine: torch.Tensor) -> Pairs:
     )
 
 
-def reduced(events: Sequence[Event], found: Sequence[Pairs], how: Reduction, keeps_all: bool) -> dict[Place, torch.Tensor]:
-    """Values for places to begin with, where they may be others. `keeps_all`: every channel is compared."""
+def reduced(
+    events: Sequence[Event], found: Sequence[Pairs], how: Reduction, keeps_all: bool
+) -> dict[Place, torch.Tensor]:
+    """Which elements of places must stay as they were. `keeps_all`: every channel is compared."""
     calls = [call for call in _calls(events) if call.operator == "fused_sconv"]
     if any(isinstance(event, Written) and bool(event.labels.any()) for event in events):
         return {}
@@ -102,9 +112,8 @@ def reduced(events: Sequence[Event], found: Sequence[Pairs], how: Reduction, kee
         windows = None
         if not {given[name].place for name in METADATA} & written:
             windows = _windows(call, given)
-            if table.place not in kept:
-                kept[table.place] = torch.zeros(len(table.place.offsets), dtype=torch.bool)
-            _mark(kept, table, windows[0])
+            if how.table:
+                _mark(kept, table, windows[0])
         is_narrow = how.channels and not keeps_all
         if how.cache and (windows is not None or is_narrow):
             _mark(kept, cache, _read(cache, windows, columns.get(cache.place, set()) if is_narrow else None))
@@ -113,13 +122,19 @@ def reduced(events: Sequence[Event], found: Sequence[Pairs], how: Reduction, kee
             mine = [h * ws + d - off_s for h, d in columns.get(cache.place, ()) if off_s <= d < off_s + ws and h < H]
             for name, axis in (("x", 1), ("weight", 0)):
                 flags = torch.zeros(given[name].shape, dtype=torch.bool)
-                flags.index_fill_(axis, torch.tensor([c for c in mine if c < flags.shape[axis]], dtype=torch.int64), True)
+                flags.index_fill_(
+                    axis, torch.tensor([c for c in mine if c < flags.shape[axis]], dtype=torch.int64), True
+                )
                 _mark(kept, given[name], flags)
     for one in found:
         for version, at in ((one.got_version, one.got_at), (one.wanted_version, one.wanted_at)):
             if version is not None and at is not None and version.place in kept:
                 kept[version.place] |= torch.isin(version.place.offsets, at)
-    return {place: _alike(place, keep) for place, keep in kept.items() if len(place.offsets) > LARGE and place not in written}
+    return {
+        place: keep
+        for place, keep in kept.items()
+        if len(place.offsets) > LARGE and (place not in written or place.name == "x")
+    }
 
 
 def _columns(calls: Sequence[Called], found: Sequence[Pairs]) -> dict[Place, set[tuple[int, int]]]:
@@ -196,7 +211,7 @@ def _read(
     return flags
 
 
-def _alike(place: Place, keep: torch.Tensor) -> torch.Tensor:
+def alike(place: Place, keep: torch.Tensor) -> torch.Tensor:
     """A place's first values, those that need not be kept made one number."""
     values = place.begin.clone()
     free = values[~keep]

@@ -12,7 +12,7 @@ import torch
 from properties.contents import bits
 from properties.reproducer.evidence import Pairs, copied
 from properties.reproducer.labels import ELEMENTS, unravelled
-from properties.reproducer.literals import TooLarge, literal, spelled, subscript, unravel, wrapped
+from properties.reproducer.literals import TooLarge, has_payload, literal, numbers, spelled, subscript, unravel, wrapped
 from properties.reproducer.recording import (
     Called,
     Captured,
@@ -24,8 +24,10 @@ from properties.reproducer.recording import (
     Version,
     Written,
 )
+from properties.reproducer.relevance import alike
 
 RED_ZONE = 64
+CANARY = 0x5A  # the byte that red zones are filled with
 
 
 @dataclass(eq=False)
@@ -50,7 +52,7 @@ class Body:
     events: Sequence[Event]
     versions: Sequence[Version]
     asked: Sequence[Version]  # what is compared after the last event
-    values: Mapping[Place, torch.Tensor]  # instead of `Place.begin`
+    keep: Mapping[Place, torch.Tensor]  # which elements must be as they were, where not all
     owned: dict[Place, Owned] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)
@@ -141,7 +143,20 @@ class Body:
         if own.strides != _contiguous(own.shape) and values.numel():
             more += f", strides={own.strides}"
         more += f", shift={own.first - RED_ZONE}" if own.first != RED_ZONE else ""
+        more += self._gap(place, own)
         self._line(f"{own.name} = laid({made}{more})")
+
+    def _gap(self, place: Place, own: Owned) -> str:
+        """What lies between the elements, as an argument, where that is no red zone."""
+        extent = 1 + sum((n - 1) * stride for n, stride in zip(own.shape, own.strides, strict=True))
+        if extent == math.prod(own.shape) or not math.prod(own.shape):
+            return ""
+        between = torch.ones(extent, dtype=torch.bool)
+        between.as_strided(own.shape, own.strides, 0).fill_(False)
+        between = place.begin[own.begin : own.begin + extent][between]
+        common = between[bits(between) == bits(between).mode().values][:1]
+        red = torch.full((8,), CANARY, dtype=torch.uint8).view(common.dtype)[:1]
+        return "" if torch.equal(bits(common), bits(red)) else f", gap={numbers(common)[0]}"
 
     def _share(self) -> None:
         """Writes down once what all of several calls are given."""
@@ -153,7 +168,7 @@ class Body:
         self._line(f"alike = dict({', '.join(f'{name}={word}' for name, word in self.alike.items())})")
 
     def _begin(self, place: Place, own: Owned) -> torch.Tensor:
-        flat = self.values.get(place, place.begin)
+        flat = alike(place, self.keep[place]) if place in self.keep else place.begin
         if place.is_sparse:
             return flat.view(own.shape)
         return flat.as_strided(own.shape, own.strides, own.begin) if math.prod(own.shape) else flat.new_zeros(own.shape)
@@ -163,8 +178,12 @@ class Body:
     def _put(self, event: Written) -> None:
         own = self.owned[event.place]
         labels = event.labels // ELEMENTS
+        keep = self.keep.get(event.place)
+        matters = torch.ones_like(labels, dtype=torch.bool) if keep is None else keep[event.at]
         for index in labels.unique().tolist():
-            mine = (labels == index).nonzero().flatten()
+            mine = ((labels == index) & matters).nonzero().flatten()
+            if not len(mine):
+                continue
             offsets = event.place.offsets[event.at[mine]]
             where = self.index(own, offsets)
             if where is None:
@@ -176,19 +195,19 @@ class Body:
                 self._assign(own, offsets, event.values[mine])
 
     def _assign(self, own: Owned, offsets: torch.Tensor, values: torch.Tensor) -> None:
-        places = [own.index(int(offset)) for offset in offsets]
-        index = subscript(places, own.shape)  # type: ignore[arg-type]  # the caller has seen that none is outside
+        places = [place for offset in offsets if (place := own.index(int(offset))) is not None]
+        index = subscript(places, own.shape)
         if "[" not in index:
-            lengths = [len(set(axis)) for axis in zip(*places, strict=True)]  # type: ignore[arg-type]  # the same
+            lengths = [len(set(axis)) for axis in zip(*places, strict=True)]
             values = values.view([length for length in lengths if length > 1])
-        self._line(f"{own.name}[{index}] = {literal(values, device='DEVICE') if values.ndim else values.item()}")
+        is_one = not values.ndim and not has_payload(values)
+        words = numbers(values.flatten())[0] if is_one else literal(values, device="DEVICE")
+        self._line(f"{own.name}[{index}] = {words}")
 
     def index(self, own: Owned, offsets: torch.Tensor) -> list[list[int]] | None:
         """The elements at these offsets of a place as one list of indices for each axis; None if any is outside."""
-        found = [own.index(int(offset)) for offset in offsets]
-        if any(one is None for one in found):
-            return None
-        return [list(axis) for axis in zip(*found, strict=True)]  # type: ignore[arg-type]  # none is None
+        found = [place for offset in offsets if (place := own.index(int(offset))) is not None]
+        return [list(axis) for axis in zip(*found, strict=True)] if len(found) == len(offsets) else None
 
     def _call(self, call: Called, indent: str = "") -> list[str]:
         given = {name: self.argument(one) for name, one in call.arguments.items()}
@@ -201,14 +220,19 @@ class Body:
         if call.may_raise:
             return [f"{indent}try:", self._long(f"candidate.{words}", indent + "    "), f"{indent}    refusal = None",
                     f"{indent}except Exception as error:", f"{indent}    refusal = error"]  # fmt: skip  # five lines
-        return [self._long(f"{result}candidate.{words}", indent)]
+        line = self._long(f"{result}candidate.{words}", f"{indent}    " if call.is_refusable else indent)
+        if not call.is_refusable or call.operator != "fused_sconv":
+            return [line]
+        return [f"{indent}try:", line, f"{indent}except (AssertionError, ValueError, TypeError) as error:",
+                f'{indent}    print(f"as it should be: the contract lets it refuse such tensors ({{error}})")',
+                f"{indent}    sys.exit(0)"]  # fmt: skip  # five lines
 
     def argument(self, one: Any) -> str:
         """An argument of a call, as Python."""
         if not isinstance(one, Given):
             return repr(one)
         own = self.owned[one.place]
-        if (one.shape, one.offset) == (own.shape, own.begin) and (one.strides == own.strides or not math.prod(one.shape)):
+        if (one.shape, one.offset) == (own.shape, own.begin) and (one.strides == own.strides or 0 in one.shape):
             return own.name
         first = own.index(one.offset)
         if first is not None and one.strides == own.strides and math.prod(one.shape):
@@ -262,7 +286,9 @@ class Body:
 
     def _changes(self, place: Place, events: Sequence[Event]) -> bool:
         writes = {(version.event, version.place) for version in self.versions}
-        return any((event, place) in writes or (isinstance(event, Written) and event.place is place) for event in events)
+        return any(
+            (event, place) in writes or (isinstance(event, Written) and event.place is place) for event in events
+        )
 
     def variable(self, version: Version) -> str:
         """The variable that holds a version."""
@@ -319,7 +345,7 @@ class Body:
 def _owned(name: str, place: Place, given: Sequence[Given]) -> Owned:
     """How a script lays a place out: as its largest view, or flat where other views pass that."""
     main = place.main
-    own = Owned(name, tuple(main.shape), main.stride(), main.storage_offset())
+    own = Owned(name, tuple(main.shape), main.stride(), int(main.storage_offset()))
     size = main.untyped_storage().nbytes() // main.element_size()
     end = own.begin + 1 + sum((n - 1) * stride for n, stride in zip(own.shape, own.strides, strict=True))
     if place.is_sparse:

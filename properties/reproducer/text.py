@@ -30,9 +30,9 @@ class Subject:
     name: str
 
 
-def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending, values: Mapping) -> str:
-    """The whole script; `values` are what places begin with instead of what they held. Raises Unwritable."""
-    body = Body(events, versions, end.asked, values)
+def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending, keep: Mapping) -> str:
+    """The whole script; `keep` says which elements must be as they were. Raises Unwritable."""
+    body = Body(events, versions, end.asked, keep)
     body.write()
     body.lines[body.last :] = end.around(body.lines[body.last :])
     told = end.lines(body)
@@ -46,7 +46,13 @@ def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version],
     dtypes = {name: dtype for dtype, name in SHORT.items() if re.search(rf"\b{name}\b", lines)}
     pieces.append(f"{', '.join(dtypes)} = {', '.join(map(str, dtypes.values()))}\n")
     body.needs |= {"put"} if re.search(r"\bput\(", lines) else set()
-    for need, piece in (("laid", parts.LAID), ("put", parts.PUT), ("far", parts.FAR), ("memory", parts.MEMORY), ("graph", parts.GRAPH)):
+    for need, piece in (
+        ("laid", parts.LAID),
+        ("put", parts.PUT),
+        ("far", parts.FAR),
+        ("memory", parts.MEMORY),
+        ("graph", parts.GRAPH),
+    ):
         if need in body.needs:
             pieces.append(f"\n{piece}")
     if helpers:
