@@ -13,7 +13,7 @@ from properties.reproducer.labels import CONSTANT, DERIVED, ELEMENTS, Comparison
 from properties.reproducer.recording import Event, Place, Replayed, Run, Unwritable, Version, Written, places_of
 from properties.verdict import Violation
 
-MOST = 64  # elements that a script names one by one
+MOST = 32  # elements that a script names one by one
 MOST_WHOLE = 256  # elements of a result that is written down whole
 
 

@@ -137,7 +137,7 @@ class Labels(TorchDispatchMode):
         return aten.index_put_.default(labels, _on_host(args[1]), self.of(args[2]))
 
     def _compare(self, function: Any, args: Any, result: Any) -> None:
-        """Notes a comparison, and what is done with its mask; what else is computed from labelled elements is DERIVED."""
+        """Notes a comparison, and what is done with its mask; all else computed from labelled elements is DERIVED."""
         if function in (aten.ne.Tensor, aten.eq.Tensor):
             wrong = result if function is aten.ne.Tensor else ~result
             self._note(result, self._comparison(args[0], args[1], wrong))

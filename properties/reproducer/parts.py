@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 HEAD = '''"""{words}
-
+{note}
 Seen with {versions}. Run on a GPU: python {name} [kernel.py].
 Without one, from a checkout of the judge ({root}): python -m properties.ttir {name} [kernel.py].
 Exit code 0: as it should be, 1: violated, 2: cannot be told here.
 """
 '''
+
+NOTE = """
+Elements that no tap may read hold one number here, so the wrong number that comes out is another than above.
+"""
 
 LOAD = """
 TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
@@ -25,7 +29,7 @@ if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
 PATH = """sys.path.insert(0, {root!r})
 """
 
-SHIM = """if "vllm" not in sys.modules and importlib.util.find_spec("vllm") is None:  # all that kernel files take from it
+SHIM = """if "vllm" not in sys.modules and importlib.util.find_spec("vllm") is None:  # what kernel files take
     import triton.language
     sys.modules["vllm"], sys.modules["vllm.triton_utils"] = types.ModuleType("vllm"), types.SimpleNamespace(
         triton=triton, tl=triton.language, HAS_TRITON=True)
@@ -109,7 +113,8 @@ def compare(name, got, wanted, at=None{more}):
     wrong = {wrong}
     for i in wrong.nonzero().flatten().tolist()[:10]:
         place = [index[i] for index in at]
-        print(f"{{name}}{{place}} = {{got[i].item():{digits}}}, but should be {{wanted[i].item():{wanted_digits}}}{tail}")
+        seen, right = f"{{got[i].item():{digits}}}", f"{{wanted[i].item():{wanted_digits}}}"
+        print(f"{{name}}{{place}} = {{seen}}, but should be {{right}}{tail}")
     return int(wrong.sum())
 
 '''

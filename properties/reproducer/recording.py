@@ -162,6 +162,7 @@ class RecordingOps(Ops):
         self.places: dict[int, Place] = {}
         self._region: Captured | None = None
         self._recordings: list[tuple[Recording, Captured]] = []
+        self._results: list[Place] = []
 
     def _observe(self, operator: str, context: Any, result: object) -> None:
         """Hazards count for the property that is about them alone, and are in the tally already."""
@@ -186,6 +187,7 @@ class RecordingOps(Ops):
         with self.follow.paused():
             if isinstance(result, torch.Tensor) and self._key(result) not in self.places:
                 event.result = Place.of_result(result)
+                self._results.append(event.result)
         if self._region is None:
             self._settle(event)
         return result
@@ -294,7 +296,9 @@ class RecordingOps(Ops):
     def _touched(self, event: Run) -> dict[Place, bool]:
         """Every place that an event was given or made, and whether it writes it by contract."""
         static = [call.result for _, captured in self._recordings for call in captured.calls if call.result]
-        touched = dict.fromkeys(static, False)
+        made = {self._key(call.result.main) for call in event.calls if call.result}
+        again = [place for place in self._results if self._key(place.main) in made]  # its memory was handed out twice
+        touched = dict.fromkeys([*static, *again], False)
         for call in event.calls:
             for name, one in call.arguments.items():
                 if isinstance(one, Given):

@@ -14,6 +14,7 @@ import torch
 
 from properties.contents import bits
 from properties.reproducer.evidence import Pairs
+from properties.reproducer.labels import unravelled
 from properties.reproducer.recording import Called, Event, Given, Place, Written
 
 LARGE = 48  # elements from which a tensor is worth it
@@ -50,28 +51,26 @@ def _calls(events: Sequence[Event]) -> list[Called]:
     return [call for event in events if not isinstance(event, Written) for call in event.calls]
 
 
-def in_first_channel(found: Sequence[Pairs], events: Sequence[Event]) -> list[Pairs]:
+def in_first_channel(found: Sequence[Pairs]) -> list[Pairs]:
     """The pairs whose element is of the same channel, or cache column, as the first that differs."""
     first = found[0]
-    width = _width(first, events)
-    if width is None:
-        return list(found)
-    at = _first_wrong(first)
-    column = int(first.got_at[at]) % width
-    kept = []
-    for one in found:
-        mine = one.got_at % width == column if one.got_version.place is first.got_version.place else None
-        if mine is None and _width(one, events) == width and one.got_version.place.is_result:
-            mine = one.got_at % width == column
-        if mine is not None and mine.any():
-            kept.append(_only(one, mine))
-    return kept
+    every = [_columns_of(one) for one in found]
+    column = every[0][_first_wrong(first)]
+    alike = [one.got_version.place.main.ndim == first.got_version.place.main.ndim for one in found]
+    kept = [torch.tensor([here == column for here in columns]) for columns in every]
+    return [_only(one, mine) for one, mine, is_alike in zip(found, kept, alike, strict=True) if is_alike and mine.any()]
 
 
-def _width(one: Pairs, events: Sequence[Event]) -> int | None:
-    """How many channels a row of a result has; None for what is no result."""
+def _columns_of(one: Pairs) -> list[tuple[int, ...]]:
+    """The channel, or head and lane, of every element of a result or cache; the same for all of anything else."""
     place = one.got_version.place
-    return int(place.main.shape[1]) if place.is_result and place.main.ndim == 2 else None
+    if place.is_result and place.main.ndim == 2:
+        return [(at % place.main.shape[1],) for at in one.got_at.tolist()]
+    if place.name != "cache":
+        return [()] * len(one.got_at)
+    begin, shape, strides = int(place.main.storage_offset()), tuple(place.main.shape), place.main.stride()
+    places = [unravelled(at - begin, shape, strides) for at in one.got_at.tolist()]
+    return [(at[1], at[3]) if at is not None else () for at in places]
 
 
 def _first_wrong(one: Pairs) -> int:

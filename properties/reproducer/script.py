@@ -235,14 +235,14 @@ class Body:
         if (one.shape, one.offset) == (own.shape, own.begin) and (one.strides == own.strides or 0 in one.shape):
             return own.name
         first = own.index(one.offset)
-        if first is not None and one.strides == own.strides and math.prod(one.shape):
+        if first is not None and one.strides == own.strides and 0 not in one.shape:
             ends = [at + size for at, size in zip(first, one.shape, strict=True)]
             if all(end <= size for end, size in zip(ends, own.shape, strict=True)):
                 cuts = [_cut(at, end, size) for at, end, size in zip(first, ends, own.shape, strict=True)]
                 while cuts and cuts[-1] == ":":
                     cuts.pop()
                 return f"{own.name}[{', '.join(cuts)}]"
-        if not math.prod(one.shape) and len(one.shape) == len(own.shape) and one.shape[1:] == own.shape[1:]:
+        if 0 in one.shape and len(one.shape) == len(own.shape) and one.shape[1:] == own.shape[1:]:
             return f"{own.name}[:0]"
         return f"{own.name}.as_strided({one.shape}, {one.strides}, {one.offset - own.begin + own.first})"
 

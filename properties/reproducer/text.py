@@ -28,6 +28,7 @@ class Subject:
     engine: str
     violation: Violation
     name: str
+    note: str = ""
 
 
 def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending, keep: Mapping) -> str:
@@ -64,7 +65,7 @@ def _head(subject: Subject) -> str:
     words = str(subject.violation).replace("\\", "\\\\").replace('"""', "'''")
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
     seen = f"Python {platform.python_version()}, {versions}, {subject.engine}; {subject.candidate.title}"
-    return parts.HEAD.format(words=words, versions=seen, name=subject.name, root=ROOT)
+    return parts.HEAD.format(words=words, versions=seen, name=subject.name, root=ROOT, note=subject.note)
 
 
 def _imports(subject: Subject, body: Body) -> list[str]:
