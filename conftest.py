@@ -16,7 +16,14 @@ from properties.engines.base import Ops
 from properties.judge import Judge
 from tests.keys import JUDGE
 
-pytest_plugins = ("tests.baselines", "tests.once", "tests.progress", "tests.reporting", "tests.skips")
+pytest_plugins = (
+    "tests.baselines",
+    "tests.once",
+    "tests.progress",
+    "tests.reporting",
+    "tests.reproducing",
+    "tests.skips",
+)
 GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
