@@ -17,11 +17,11 @@ from properties.judge import Judge
 from tests.keys import JUDGE
 
 pytest_plugins = (
+    "tests.reproducing",
     "tests.baselines",
     "tests.once",
     "tests.progress",
     "tests.reporting",
-    "tests.reproducing",
     "tests.skips",
 )
 GROUPS = sorted(catalogue.groups())

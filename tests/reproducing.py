@@ -56,4 +56,6 @@ def command(request: pytest.FixtureRequest, ops: Ops) -> str:
         "--engine",
         ops.engine.name,
     ]
+    if ops.baseline:
+        words += ["--baseline", ops.baseline.candidate.target]
     return f"cd {shlex.quote(str(root))} && {shlex.join(map(str, words))}"

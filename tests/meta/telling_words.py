@@ -68,6 +68,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stale_tail": (r"row \d+ is padding and must be 0", "it was not written: it holds what the buffer held before"),
     "one_row_beyond": (r"row \d+ lies outside the \d+ padded rows", "it was written"),
     "guard_turned_round": ("given a .* one row too small was accepted|raised ValueError",),
+    "draws_random_numbers": ("the state of torch's random numbers",),
+    "changes_default_dtype": ("the default dtype",),
     "upstream: tap order reversed": (KERNEL + r"wv = tl\.load", r"is multiplied by weight column \d+, not \d+"),
     "upstream: block_size replaced by W": (KERNEL + r"cv|cbase", TAP + r"block|a NaN in"),
     "upstream: PAD rows stored to slot 0": (KERNEL + r"tl\.store\(dst", *NO_SLOT),

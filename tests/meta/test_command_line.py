@@ -28,7 +28,7 @@ def called(*arguments: str) -> tuple[int, str]:
     ("arguments", "line"),
     [
         (("--candidate", "no/such.py"), "ERROR: candidate 'no/such.py' is no file; allowed: "),
-        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: batch, cache, graphs, hazards, "),
+        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: baseline, batch, cache, graphs, "),
         (("--hypothesis-profile", "quick"), "ERROR: --hypothesis-profile 'quick' is unknown; allowed: pr, nightly, "),
         (("--engine", "gpu"), "ERROR: engine 'gpu' is unknown; allowed: auto, cuda, ttir, interpreter"),
         pytest.param(
@@ -75,7 +75,7 @@ def test_a_faulty_candidate(tmp_path):
     assert "Violation: " in printed
     assert "[metadata.searchsorted]" in printed
     assert "Failing case: Metadata(" in printed
-    assert f" -m pytest 'tests/test_metadata.py::test_searchsorted' --candidate {path} --engine " in printed
+    assert f" -m pytest tests/test_metadata.py::test_searchsorted --candidate {path} --engine " in printed
     assert "violated   metadata.searchsorted" in printed
     assert "Traceback" not in printed
     assert "hypothesis/core.py" not in printed

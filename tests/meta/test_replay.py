@@ -43,9 +43,9 @@ def test_what_is_seen_beside(tmp_path, capsys):
         (["none.py", "metadata.searchsorted", CASE], "candidate 'none.py' is no file; allowed: "),
         (
             ["sconv", "metadata.sorted", CASE],
-            "property 'metadata.sorted' is unknown; did you mean metadata.searchsorted? allowed: batch.",
+            "property 'metadata.sorted' is unknown; did you mean metadata.searchsorted? allowed: baseline.",
         ),
-        (["sconv", "x", CASE], "property 'x' is unknown; allowed: batch."),
+        (["sconv", "x", CASE], "property 'x' is unknown; allowed: baseline."),
         (["sconv", "metadata.searchsorted", "Metdata()"], "the case names Metdata; did you mean Metadata? allowed: Ad"),
         (["sconv", "metadata.searchsorted", "__import__('os')"], "the case names __import__; allowed: Admit, "),
         (["sconv", "metadata.searchsorted", "Metadata(length=(1,))"], "Metadata has no length; did you mean lengths? "),

@@ -41,7 +41,7 @@ def test_a_later_report_may_hold_more():
     """Leaves out what it has no field for, at every depth."""
     found = violation()
     data = as_data(found) | {"colour": "red"}
-    data["taps"] = [{**tap, "weight": 3, "meant": {**tap["meant"], "lane": 1}} for tap in data["taps"]]
+    data["taps"] = [{**tap, "shade": 3, "meant": {**tap["meant"], "lane": 1}} for tap in data["taps"]]
     assert repr(from_data(data)) == repr(found)
 
 

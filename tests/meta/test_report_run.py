@@ -35,7 +35,9 @@ def test_the_report_of_two_workers(run):
     assert report["run"]["exit_code"] == 1
     assert report["candidate"]["path"].endswith("search_one_step_short.py")
     verdicts = {one["name"]: (one["verdict"], one["cases"], one["seconds"] > 0) for one in report["properties"]}
-    assert verdicts["metadata.refuses"] == ("holds", 120, True)
+    verdict, cases, took_time = verdicts["metadata.refuses"]
+    assert (verdict, took_time) == ("holds", True)
+    assert cases >= 120
     assert verdicts["metadata.searchsorted"][0] == "violated"
     (found,) = [found for one in report["properties"] for found in one["violations"]]
     assert found["test"] == "tests/test_metadata.py::test_searchsorted"
