@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 
 from properties import catalogue
 from properties.candidate import Candidate
-from properties.contract import OPERATORS
+from properties.contract import DTYPES, OPERATORS
 from properties.engines.base import Engine, Ops
 from properties.quality import same_anywhere
 from properties.verdict import NotJudged, Violation
@@ -28,6 +28,12 @@ class Judged:
     invariant: Any
     cases: SearchStrategy[Any]
     pinned: tuple[Any, ...]
+    is_of_one_dtype: bool = True  # its test runs once for each
+    share: float = 1.0
+
+    def draws(self, examples: int) -> int:
+        """How many cases its test draws where a profile asks for so many: as `tests/judging.py` counts them."""
+        return round(self.share * examples * (1 if self.is_of_one_dtype else len(DTYPES)))
 
     @property
     def group(self) -> str:
@@ -41,7 +47,8 @@ def table(dtype: str) -> dict[str, Judged]:
     found: dict[str, Judged] = {}
 
     def record(invariant: Any, cases: SearchStrategy[Any], *pinned: Any, share: float = 1.0) -> None:
-        found[invariant.entry.name] = Judged(invariant.entry.name, invariant, cases, pinned)
+        name = invariant.entry.name
+        found[name] = Judged(name, invariant, cases, pinned, "dtype" in wanted, share)
 
     for group in sorted(catalogue.groups()):
         module = importlib.import_module(f"tests.test_{group}")
