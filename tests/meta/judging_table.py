@@ -28,12 +28,11 @@ class Judged:
     invariant: Any
     cases: SearchStrategy[Any]
     pinned: tuple[Any, ...]
-    is_of_one_dtype: bool = True  # its test runs once for each
     share: float = 1.0
 
-    def draws(self, examples: int) -> int:
-        """How many cases its test draws where a profile asks for so many: as `tests/judging.py` counts them."""
-        return round(self.share * examples * (1 if self.is_of_one_dtype else len(DTYPES)))
+    def draws(self, profile: str) -> int:
+        """How many cases a profile draws of it, those of all dtypes together, as `tests/judging.py` counts them."""
+        return round(self.share * settings.get_profile(profile).max_examples * len(DTYPES))
 
     @property
     def group(self) -> str:
@@ -47,8 +46,7 @@ def table(dtype: str) -> dict[str, Judged]:
     found: dict[str, Judged] = {}
 
     def record(invariant: Any, cases: SearchStrategy[Any], *pinned: Any, share: float = 1.0) -> None:
-        name = invariant.entry.name
-        found[name] = Judged(name, invariant, cases, pinned, "dtype" in wanted, share)
+        found[invariant.entry.name] = Judged(invariant.entry.name, invariant, cases, pinned, share)
 
     for group in sorted(catalogue.groups()):
         module = importlib.import_module(f"tests.test_{group}")
