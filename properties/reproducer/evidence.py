@@ -9,8 +9,8 @@ import torch
 
 from properties.contents import BITS
 from properties.invariants.run import number
+from properties.reproducer.events import Event, Place, Replayed, Run, Unwritable, Version, Written, places_of
 from properties.reproducer.labels import CONSTANT, DERIVED, ELEMENTS, Comparison
-from properties.reproducer.recording import Event, Place, Replayed, Run, Unwritable, Version, Written, places_of
 from properties.verdict import Violation
 
 MOST = 32  # elements that a script names one by one

@@ -17,8 +17,9 @@ from typing import Any
 from properties.engines.base import Ops
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
+from properties.reproducer.events import Event, Unwritable, Version, Written
 from properties.reproducer.labels import Comparison, Labels
-from properties.reproducer.recording import Event, RecordingOps, Unwritable, Version, Written
+from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
 from properties.reproducer.text import Subject, text
 from properties.ttir import Machine

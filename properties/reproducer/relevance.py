@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from properties.contents import bits
+from properties.reproducer.events import Called, Event, Given, Place, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import unravelled
-from properties.reproducer.recording import Called, Event, Given, Place, Written
 
 LARGE = 48  # elements from which a tensor is worth it
 METADATA = ("positions", "seq_idx", "slot_mapping", "query_start", "block_table")
