@@ -22,6 +22,7 @@ from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
 from properties.reproducer.text import Subject, text
+from properties.surroundings import restored
 from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation
 
@@ -102,8 +103,9 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
     with TemporaryDirectory() as folder, ExitStack() as surroundings:
         path = Path(folder) / name
         path.write_text(script)
+        surroundings.enter_context(restored())  # the candidate may change what belongs to the process
         surroundings.enter_context(redirect_stdout(printed))
-        surroundings.callback(_restore(sys.argv, sys.path[:], os.getcwd(), set(sys.modules)))
+        surroundings.callback(_restore(sys.argv, sys.path[:], set(sys.modules)))
         sys.argv = [str(path), target or str(ops.candidate.path or ops.candidate.target)]
         machine = surroundings.enter_context(Machine()) if ops.engine.name == "ttir" else None
         try:
@@ -120,10 +122,9 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
     return code, printed.getvalue()
 
 
-def _restore(argv: list[str], path: list[str], folder: str, known: set[str]) -> Any:
+def _restore(argv: list[str], path: list[str], known: set[str]) -> Any:
     def restore() -> None:
         sys.argv, sys.path[:] = argv, path
-        os.chdir(folder)
         for name in {"candidate", "vllm", "vllm.triton_utils"} & sys.modules.keys() - known:
             del sys.modules[name]
 

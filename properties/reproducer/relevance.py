@@ -17,7 +17,7 @@ from properties.reproducer.events import Called, Event, Given, Place, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import unravelled
 
-LARGE = 48  # elements from which a tensor is worth it
+LARGE = 16  # elements from which a tensor is worth it
 METADATA = ("positions", "seq_idx", "slot_mapping", "query_start", "block_table")
 
 
@@ -218,8 +218,6 @@ def alike(place: Place, keep: torch.Tensor) -> torch.Tensor:
         return values
     if place.name in ("x", "weight"):
         values[~keep] = 1
-    elif place.name == "cache":
-        values[~keep] = free[int((bits(free) == bits(free).mode().values).nonzero()[0])]
     else:
-        values[~keep] = 0
+        values[~keep] = free[int((bits(free) == bits(free).mode().values).nonzero()[0])]
     return values

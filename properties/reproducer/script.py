@@ -179,11 +179,7 @@ class Body:
         right = one.wanted.flatten()
         if one.wanted_version is not None and one.wanted_at is not None:
             wanted = self.expression(one.wanted_version, one.wanted_at)
-        elif (
-            index is None
-            and not version.place.is_sparse
-            and torch.equal(bits(right), bits(version.place.begin[one.got_at]))
-        ):
+        elif index is None and _is_untouched(version.place, one.got_at, right):
             wanted = spelled(own.around(one.got_at, right.dtype))[0]  # as it was, which the script has made alike
         else:
             wanted = spelled(right)[0]
@@ -203,3 +199,8 @@ class Body:
 
     def _long(self, line: str, indent: str) -> str:
         return "\n".join(indent + part for part in wrapped(line).splitlines())
+
+
+def _is_untouched(place: Place, at: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether elements should be what they were before the first event."""
+    return not place.is_sparse and torch.equal(bits(wanted), bits(place.begin[at]))
