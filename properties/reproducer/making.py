@@ -14,10 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
+
 from properties.engines.base import Ops
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
-from properties.reproducer.events import Event, Unwritable, Version, Written
+from properties.reproducer.events import Event, Place, Unwritable, Version
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
@@ -74,14 +76,16 @@ def reproduce(ops: Ops, violation: Violation) -> str:
     name = file_name(violation.property_name)
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
-    last = next(event for event in reversed(recorded.events) if not isinstance(event, Written))
-    sliced = evidence.needed(recorded.events, recorded.versions, end.asked, last)
+    sliced = evidence.needed(recorded.events, recorded.versions, end.asked)
     why, second = "", ""
     for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
         if how is not None and not is_large(events):
             continue
         try:
-            narrow, keep = end.reduced(events, how) if how is not None else (end, {})
+            narrow, keep = end, dict[Place, torch.Tensor]()
+            if how is not None:
+                narrow, keep = end.reduced(sliced, how)
+                events = evidence.needed(sliced, recorded.versions, narrow.asked)
             script = text(subject, events, recorded.versions, narrow, keep)
         except Unwritable as error:
             why = why or str(error)

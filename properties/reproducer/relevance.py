@@ -210,10 +210,18 @@ def _read(
     return flags
 
 
+def _is_element(place: Place) -> torch.Tensor:
+    """Which of a place's offsets are elements of its tensor, and not around or between them."""
+    flags = torch.full((len(place.offsets),), place.is_sparse)
+    if not place.is_sparse:
+        flags.as_strided(place.main.shape, place.main.stride(), int(place.main.storage_offset())).fill_(True)
+    return flags
+
+
 def alike(place: Place, keep: torch.Tensor) -> torch.Tensor:
     """A place's first values, those that need not be kept made one number."""
     values = place.begin.clone()
-    free = values[~keep]
+    free = values[~keep & _is_element(place)]
     if not len(free):
         return values
     if place.name in ("x", "weight"):

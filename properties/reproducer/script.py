@@ -19,7 +19,7 @@ from properties.reproducer.events import (
 )
 from properties.reproducer.evidence import Pairs, copied
 from properties.reproducer.labels import ELEMENTS
-from properties.reproducer.literals import has_payload, literal, numbers, spelled, subscript, wrapped
+from properties.reproducer.literals import has_payload, listed, literal, numbers, spelled, subscript, wrapped
 from properties.reproducer.variables import Owned, Variables
 
 
@@ -80,7 +80,7 @@ class Body:
                 continue  # memory around the tensor
             if index:
                 source = self.expression(self.versions[index - 1], event.labels[mine] % ELEMENTS, is_list=True)
-                self._line(f"{own.name}[{', '.join(map(str, where))}] = {source}")
+                self._line(f"{own.name}[{', '.join(map(listed, where))}] = {source}")
             else:
                 self._assign(own, offsets, event.values[mine])
 
@@ -169,7 +169,7 @@ class Body:
             return f"memory({name})[{own.numbers_in_memory(offsets)}]"
         if not is_list:
             return f"{name}[{subscript(list(zip(*index, strict=True)), own.shape)}]"
-        return f"{name}[{', '.join(map(str, index))}]"
+        return f"{name}[{', '.join(map(listed, index))}]"
 
     def compare(self, one: Pairs) -> str:
         """The line that compares, after `wrong += `."""
@@ -192,7 +192,7 @@ class Body:
             self.needs |= {"memory"}
             at = [own.numbers_in_memory(one.got_at)]
             return f'compare("memory of {own.name}", memory({name}), {wanted}, {at}{within})'
-        return f'compare("{own.name}", {name}, {wanted}, {index}{within})'
+        return f'compare("{own.name}", {name}, {wanted}, [{", ".join(map(listed, index))}]{within})'
 
     def _line(self, line: str) -> None:
         self.lines.append(wrapped(line))
