@@ -112,7 +112,8 @@ def _by_rule(values: torch.Tensor) -> str:
         if not len(others):
             return made
         index = indexed([unravel(int(i), shape) for i in others], shape)
-        return f"put({made}, ({index}{',' * (len(shape) == 1)}), {_nested(numbers(flat[others]), (len(others),))})"
+        index += "," if len(shape) == 1 else ""
+        return f"put({made}, ({index}), {_nested(numbers(flat[others]), (len(others),))})"
     if not flat.is_floating_point() and (steps := _steps(flat)):
         return steps if len(shape) == 1 else f"{steps}.view({', '.join(map(str, shape))})"
     return ""

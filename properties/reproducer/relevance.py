@@ -27,7 +27,7 @@ class Reduction:
 
     channels: bool
     cache: bool
-    table: bool
+    table: bool  # and what the buffers of the metadata hold before they are filled
 
 
 # the strongest first; the last changes nothing
@@ -104,12 +104,13 @@ def reduced(
         return {}
     columns = {} if not how.channels or keeps_all else _columns(calls, found)
     written = {event.place for event in events if isinstance(event, Written)}
-    kept: dict[Place, torch.Tensor] = {}
+    filled = {one.place for call in _calls(events) if call not in calls for one in _filled_by(call)}
+    kept = {place: torch.zeros(len(place.offsets), dtype=torch.bool) for place in filled if how.table}
     for call in calls:
         given = {name: one for name, one in call.arguments.items() if isinstance(one, Given)}
         cache, table = given["cache"], given["block_table"]
         windows = None
-        if not {given[name].place for name in METADATA} & written:
+        if not {given[name].place for name in METADATA} & (written | filled):
             windows = _windows(call, given)
             if how.table:
                 _mark(kept, table, windows[0])
@@ -134,6 +135,12 @@ def reduced(
         for place, keep in kept.items()
         if len(place.offsets) > LARGE and (place not in written or place.name == "x")
     }
+
+
+def _filled_by(call: Called) -> list[Given]:
+    """What the metadata operator is given to fill."""
+    found = [call.arguments.get(name) for name in ("seq_idx_out", "query_start_out")]
+    return [one for one in found if isinstance(one, Given)]
 
 
 def _columns(calls: Sequence[Called], found: Sequence[Pairs]) -> dict[Place, set[tuple[int, int]]]:
