@@ -10,7 +10,7 @@ import torch
 from properties import bounds
 from properties.contents import BITS
 from properties.reproducer import evidence, parts, relevance
-from properties.reproducer.events import Called, Event, Place, Unwritable, Version
+from properties.reproducer.events import Event, Place, Unwritable, Version, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.literals import spelled, wrapped
@@ -80,8 +80,19 @@ def ending(
     found = evidence.pairs(evidence.chosen(comparisons, violation), versions)
     if not found:
         raise Unwritable("what differs came from no call")
+    if shared := [one.got_version for one in found if _is_shared(one.got_version)]:
+        return Returned(shared[:1], told="returned memory of")  # which of the results was compared cannot be told
     told = "" if violation.wanted is None else f" = {got.split()[0]}, but should be "
     return Compared(found, told)
+
+
+def _is_shared(version: Version) -> bool:
+    """Whether it is a result in whose memory another result of the same event lies."""
+    if isinstance(version.event, Written) or not version.place.is_result:
+        return False
+    results = [call.result for call in version.event.calls if call.result is not None]
+    memory = [one.main.untyped_storage().data_ptr() for one in results if one.main.numel()]
+    return memory.count(version.place.main.untyped_storage().data_ptr()) > 1
 
 
 class Hazard(Ending):
@@ -116,7 +127,7 @@ class Raised(Ending):
 
 
 class Returned(Ending):
-    """The last call returns what is no result."""
+    """The last call, or that of the version asked for, returns what is no result."""
 
     def helpers(self, body: Body) -> str:
         """The check."""
@@ -124,12 +135,13 @@ class Returned(Ending):
 
     def lines(self, body: Body) -> list[str]:
         """Compares shape, dtype, device and memory with those of x and of all that came before."""
-        last = next(event for event in reversed(body.events) if isinstance(event, Called))
+        calls = body.names.every_call
+        last = next(call for call in reversed(calls) if not self.asked or call.result is self.asked[0].place)
         result = body.names.owned[last.result].name if last.result is not None else "out"
         x = body.names.argument(last.arguments["x"])
         others = [f"{own.name}={own.name}" for place, own in body.names.owned.items() if place is not last.result]
         return [
-            f"wrong = check({result}, {x}, dict({', '.join(dict.fromkeys(others))}))",
+            wrapped(f"wrong = check({result}, {x}, dict({', '.join(dict.fromkeys(others))}))"),
             'print(PROPERTY, f"is violated: {wrong}" if wrong else "holds in this case")',
             "sys.exit(1 if wrong else 0)",
         ]

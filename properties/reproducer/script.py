@@ -119,12 +119,12 @@ class Body:
             return
         number = self._number(event)
         names = [self.names.owned[call.result].name if call.result else "" for call in event.calls]
-        self.lines += [f"def step_{number}():"]
+        self.lines += ["", f"def step_{number}():"]
         if any(names):
             self.lines += [f"    global {', '.join(filter(None, names))}"]
         for call in event.calls:
             self.lines += self._call(call, "    ")
-        self.lines += [f"graph_{number} = Graph(step_{number})"]
+        self.lines += ["", f"graph_{number} = Graph(step_{number})"]
 
     def _number(self, captured: Captured) -> int:
         return [event for event in self.events if isinstance(event, Captured)].index(captured)
