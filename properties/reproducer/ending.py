@@ -245,8 +245,8 @@ class Compared(Ending):
             if len(kinds) == 2:
                 more, wrong = ", is_loose=False", f"{parts.LOOSE[1]} if is_loose else {strict}"
         cast = ", dtype=torch.float64" if one.allowed is not None else ", dtype=got.dtype"
-        digits = f".{found}g" if (found := DIGITS.get(one.got_version.place.main.dtype)) else ""
-        formats = {"digits": digits, "wanted_digits": ".12g" if one.allowed is not None else digits}
+        digits = f":.{found}g" if (found := DIGITS.get(one.got_version.place.main.dtype)) else ""
+        formats = {"digits": digits, "wanted_digits": ":.12g" if one.allowed is not None else digits}
         return parts.COMPARE.format(how=how, wrong=wrong, more=more, tail=tail, cast=cast, **formats)
 
     def _overflow(self) -> float | None:

@@ -77,7 +77,7 @@ def reproduce(ops: Ops, violation: Violation) -> str:
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
     sliced = evidence.needed(recorded.events, recorded.versions, end.asked)
-    why, second = "", ""
+    why, too_large, second = "", "", ""
     for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
         if how is not None and not is_large(events):
             continue
@@ -88,7 +88,7 @@ def reproduce(ops: Ops, violation: Violation) -> str:
                 events = evidence.needed(sliced, recorded.versions, narrow.asked)
             script = text(subject, events, recorded.versions, narrow, keep)
         except Unwritable as error:
-            why = why or str(error)
+            too_large = too_large or str(error)
             continue
         code, printed = run(script, ops, name)
         if code == 1 and narrow.is_told(printed):
@@ -98,7 +98,7 @@ def reproduce(ops: Ops, violation: Violation) -> str:
         why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
     if second:
         return second
-    raise Unwritable(f"no script fails as the suite did: {why}")
+    raise Unwritable(too_large or f"no script fails as the suite did: {why}")
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:

@@ -127,7 +127,7 @@ def compare(name, got, wanted, at=None{more}):
     wrong = {wrong}
     for i in wrong.nonzero().flatten().tolist()[:10]:
         place = [index[i] for index in at]
-        seen, right = f"{{got[i].item():{digits}}}", f"{{wanted[i].item():{wanted_digits}}}"
+        seen, right = f"{{got[i].item(){digits}}}", f"{{wanted[i].item(){wanted_digits}}}"
         print(f"{{name}}{{place}} = {{seen}}, but should be {{right}}{tail}")
     return int(wrong.sum())
 '''

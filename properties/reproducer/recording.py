@@ -27,6 +27,8 @@ from properties.reproducer.events import (
 )
 from properties.reproducer.labels import CONSTANT, DERIVED, ELEMENTS, Labels
 
+MOST_ROWS = 4096  # of a forward
+
 
 class RecordingOps(Ops):
     """The operators, noting every call. Labels count `versions` from 1."""
@@ -108,6 +110,8 @@ class RecordingOps(Ops):
         given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
         with self.follow.paused():
             event = Called(operator, {name: self._noted(name, one) for name, one in given.items()})
+        if (x := given.get("x")) is not None and len(x) > MOST_ROWS:
+            raise Unwritable(f"x has {len(x):,} rows, and a script should have at most {MOST_ROWS:,}")
         if self._region is not None:
             self._region.calls.append(event)
         else:
