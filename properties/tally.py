@@ -85,8 +85,13 @@ def invariant(
         def judge(ops: Any, case: Any) -> None:
             __tracebackhide__ = True
             ops.earlier = None  # a case must fail, or hold, by itself
-            with counting(entry, ops, case):
-                function(ops, case)
+            try:
+                with counting(entry, ops, case):
+                    function(ops, case)
+            except Violation as violation:
+                if not isinstance(violation.case, type(case)):
+                    violation.case = case  # a forward of several cannot be judged again without the others
+                raise
             count_case(entry, case)
 
         judge.entry = entry  # type: ignore[attr-defined]  # the tests read it back

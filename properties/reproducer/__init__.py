@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from properties.reproducer.events import Unwritable
 from properties.reproducer.making import forget, reproduce, write
-from properties.reproducer.recording import Unwritable
 
 __all__ = ["Unwritable", "forget", "reproduce", "write"]

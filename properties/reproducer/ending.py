@@ -10,16 +10,20 @@ import torch
 from properties import bounds
 from properties.contents import BITS
 from properties.reproducer import evidence, parts, relevance
+from properties.reproducer.events import Event, Place, Unwritable, Version, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.literals import spelled, wrapped
-from properties.reproducer.recording import Called, Event, Place, Unwritable, Version
 from properties.reproducer.relevance import Reduction
 from properties.reproducer.script import Body
 from properties.verdict import Violation
 
 DIGITS = {torch.bfloat16: 4, torch.float16: 5, torch.float32: 9, torch.float64: 12}
-DONE = 'print(f"{wrong} elements differ" if wrong else "as it should be")\nsys.exit(1 if wrong else 0)'
+HOLDS = 'print(PROPERTY, "holds in this case")'
+DONE = [
+    'print(PROPERTY, f"is violated, number of wrong elements: {wrong}" if wrong else "holds in this case")',
+    "sys.exit(1 if wrong else 0)",
+]
 
 
 @dataclass
@@ -62,9 +66,11 @@ def ending(
     if violation.property_name.startswith("hazards.") and got.startswith("has a hazard"):
         return Hazard()
     if got.startswith("raised "):
-        return Raised(told="raised ")
+        return Raised(told=" ".join(got.split()[:2]) + ":")
     if got.startswith("returned "):
-        return Returned(told=got.split(", but")[0].split(" of ")[0])
+        return Returned(told="returned memory of" if "memory" in got else got.split(", but")[0].split(" of ")[0])
+    if got.startswith("changed "):
+        return Changed(told="changed", names=[name for name in parts.READ if f"changed {name}" in got])
     if got.startswith("given "):
         return Accepted()
     if violation.property_name == "values.unbiased":
@@ -74,8 +80,19 @@ def ending(
     found = evidence.pairs(evidence.chosen(comparisons, violation), versions)
     if not found:
         raise Unwritable("what differs came from no call")
+    if shared := [one.got_version for one in found if _is_shared(one.got_version)]:
+        return Returned(shared[:1], told="returned memory of")  # which of the results was compared cannot be told
     told = "" if violation.wanted is None else f" = {got.split()[0]}, but should be "
     return Compared(found, told)
+
+
+def _is_shared(version: Version) -> bool:
+    """Whether it is a result in whose memory another result of the same event lies."""
+    if isinstance(version.event, Written) or not version.place.is_result:
+        return False
+    results = [call.result for call in version.event.calls if call.result is not None]
+    memory = [one.main.untyped_storage().data_ptr() for one in results if one.main.numel()]
+    return memory.count(version.place.main.untyped_storage().data_ptr()) > 1
 
 
 class Hazard(Ending):
@@ -87,7 +104,7 @@ class Hazard(Ending):
             "if MACHINE is None:",
             '    print("ran; a hazard shows under the machine only: python -m properties.ttir", " ".join(sys.argv))',
             "    sys.exit(2)",
-            'print("as it should be, unless the machine tells a hazard")',
+            'print("ran to its end; what the machine tells follows")',
         ]
 
 
@@ -100,17 +117,17 @@ class Raised(Ending):
             "try:",
             *(f"    {part}" for line in lines for part in line.splitlines()),
             "except BaseException as error:",
-            '    print(f"raised {type(error).__name__} on a call that the contract allows: {error}")',
+            '    print(PROPERTY, f"is violated: the call raised {type(error).__name__}: {error}")',
             "    sys.exit(1)",
         ]
 
     def lines(self, body: Body) -> list[str]:
         """All is well if nothing was raised."""
-        return ['print("as it should be")']
+        return [HOLDS]
 
 
 class Returned(Ending):
-    """The last call returns what is no result."""
+    """The last call, or that of the version asked for, returns what is no result."""
 
     def helpers(self, body: Body) -> str:
         """The check."""
@@ -118,13 +135,37 @@ class Returned(Ending):
 
     def lines(self, body: Body) -> list[str]:
         """Compares shape, dtype, device and memory with those of x and of all that came before."""
-        last = next(event for event in reversed(body.events) if isinstance(event, Called))
-        result = body.owned[last.result].name if last.result is not None else "out"
-        x = body.argument(last.arguments["x"])
-        others = [own.name for place, own in body.owned.items() if place is not last.result]
+        calls = body.names.every_call
+        last = next(call for call in reversed(calls) if not self.asked or call.result is self.asked[0].place)
+        result = body.names.owned[last.result].name if last.result is not None else "out"
+        x = body.names.argument(last.arguments["x"])
+        others = [f"{own.name}={own.name}" for place, own in body.names.owned.items() if place is not last.result]
         return [
-            f"wrong = check({result}, {x}, {', '.join(others)})",
-            'print(wrong or "as it should be")',
+            wrapped(f"wrong = check({result}, {x}, dict({', '.join(dict.fromkeys(others))}))"),
+            'print(PROPERTY, f"is violated: {wrong}" if wrong else "holds in this case")',
+            "sys.exit(1 if wrong else 0)",
+        ]
+
+
+@dataclass
+class Changed(Ending):
+    """The last call leaves something of the process changed."""
+
+    names: list[str] = field(default_factory=list)
+
+    def helpers(self, body: Body) -> str:
+        """Reads what was changed."""
+        return parts.STATE.format(items=", ".join(f'"{name}": {parts.READ[name]}' for name in self.names))
+
+    def around(self, lines: list[str]) -> list[str]:
+        """Reads it before."""
+        return ["before = state()", *lines]
+
+    def lines(self, body: Body) -> list[str]:
+        """Compares it."""
+        return [
+            "wrong = changed(before)",
+            'print(PROPERTY, "is violated" if wrong else "holds in this case")',
             "sys.exit(1 if wrong else 0)",
         ]
 
@@ -136,7 +177,8 @@ class Accepted(Ending):
         """Looks at what the call that may raise has raised."""
         return [
             "is_refused = isinstance(refusal, ValueError)",
-            'print("as it should be" if is_refused else f"should raise ValueError, but gave {refusal!r}")',
+            'words = f"is violated: should raise ValueError, but gave {refusal!r}"',
+            'print(PROPERTY, "holds in this case" if is_refused else words)',
             "sys.exit(0 if is_refused else 1)",
         ]
 
@@ -163,11 +205,12 @@ class Mean(Ending):
 
     def lines(self, body: Body) -> list[str]:
         """Compares the mean with what chance may make it."""
-        slots = next(own.name for place, own in body.owned.items() if place.name == "slot_mapping")
+        slots = next(own.name for place, own in body.names.owned.items() if place.name == "slot_mapping")
         return [
             wrapped(f"wanted = torch.as_tensor({spelled(self.wanted)[0]}, dtype=torch.float64)"),
             f"mean, limit = mean_error({body.variable(self.version)}, wanted, {slots}.cpu() >= 0)",
-            'print(f"errs by {mean:+.3f} ulp on average, but may by {limit:.3f}")',
+            'words = f"errs by {mean:+.3f} ulp on average, but may by {limit:.3f}"',
+            'print(PROPERTY, f"is violated: {words}" if abs(mean) > limit else "holds in this case")',
             "sys.exit(1 if abs(mean) > limit else 0)",
         ]
 
@@ -202,8 +245,8 @@ class Compared(Ending):
             if len(kinds) == 2:
                 more, wrong = ", is_loose=False", f"{parts.LOOSE[1]} if is_loose else {strict}"
         cast = ", dtype=torch.float64" if one.allowed is not None else ", dtype=got.dtype"
-        digits = f".{found}g" if (found := DIGITS.get(one.got_version.place.main.dtype)) else ""
-        formats = {"digits": digits, "wanted_digits": ".12g" if one.allowed is not None else digits}
+        digits = f":.{found}g" if (found := DIGITS.get(one.got_version.place.main.dtype)) else ""
+        formats = {"digits": digits, "wanted_digits": ":.12g" if one.allowed is not None else digits}
         return parts.COMPARE.format(how=how, wrong=wrong, more=more, tail=tail, cast=cast, **formats)
 
     def _overflow(self) -> float | None:
@@ -229,4 +272,4 @@ class Compared(Ending):
                 line = f"{line[:-1]}, is_loose=True)"
             note = f"  # and {one.left} more" if one.left else ""
             made.append(wrapped(f"wrong {'+' if number else ''}= {line}") + note)
-        return [*made, *DONE.splitlines()]
+        return [*made, *DONE]

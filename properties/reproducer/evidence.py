@@ -9,8 +9,8 @@ import torch
 
 from properties.contents import BITS
 from properties.invariants.run import number
+from properties.reproducer.events import Event, Place, Replayed, Unwritable, Version, Written, places_of
 from properties.reproducer.labels import CONSTANT, DERIVED, ELEMENTS, Comparison
-from properties.reproducer.recording import Event, Place, Replayed, Run, Unwritable, Version, Written, places_of
 from properties.verdict import Violation
 
 MOST = 32  # elements that a script names one by one
@@ -110,10 +110,11 @@ def _group(versions: Sequence[Version], key: tuple[int, int], mine: torch.Tensor
     )
 
 
-def needed(events: Sequence[Event], versions: Sequence[Version], wanted: Sequence[Version], last: Run) -> list[Event]:
-    """The events that lead to the wanted versions and to the event `last`, in order."""
+def needed(events: Sequence[Event], versions: Sequence[Version], wanted: Sequence[Version]) -> list[Event]:
+    """The events that lead to the wanted versions, in order; to the last call where none is wanted."""
     writes = {(version.event, version.place) for version in versions}
-    asked = {version.event for version in wanted} | {last}
+    last = next(event for event in reversed(events) if not isinstance(event, Written))
+    asked = {version.event for version in wanted} or {last}
     live: set[Place] = set()
     kept: list[Event] = []
     for event in reversed(events):

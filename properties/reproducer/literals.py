@@ -12,6 +12,7 @@ from properties.contents import BITS, bits
 
 WIDTH = 112
 MOST = 2048  # numbers that are written down one by one
+FEW = 4  # whole numbers that are listed one by one
 LONG = 12  # numbers from which a rule is looked for
 SHORT = {
     torch.bfloat16: "bf16",
@@ -83,6 +84,8 @@ def numbers(flat: torch.Tensor) -> list[str]:
 def _as_float(word: str) -> str:
     if word.lstrip("-") in ("nan", "inf"):
         return f'float("{word}")'
+    if "e+" in word and abs(float(word)) < 1e6:
+        word = f"{float(word):.0f}"
     return word if {".", "e"} & set(word) else f"{word}."
 
 
@@ -109,7 +112,8 @@ def _by_rule(values: torch.Tensor) -> str:
         if not len(others):
             return made
         index = indexed([unravel(int(i), shape) for i in others], shape)
-        return f"put({made}, ({index},), {_nested(numbers(flat[others]), (len(others),))})"
+        index += "," if len(shape) == 1 else ""
+        return f"put({made}, ({index}), {_nested(numbers(flat[others]), (len(others),))})"
     if not flat.is_floating_point() and (steps := _steps(flat)):
         return steps if len(shape) == 1 else f"{steps}.view({', '.join(map(str, shape))})"
     return ""
@@ -120,9 +124,18 @@ def indexed(places: Sequence[tuple[int, ...]], shape: Sequence[int]) -> str:
     axes = [sorted(set(axis)) for axis in zip(*places, strict=True)]
     is_box = math.prod(map(len, axes)) == len(places) and list(places) == sorted(places)
     if not is_box or not all(axis[-1] - axis[0] + 1 == len(axis) for axis in axes):
-        return ", ".join(str(list(axis)) for axis in zip(*places, strict=True))
+        return ", ".join(map(listed, zip(*places, strict=True)))
     words = [_span(axis[0], axis[-1] + 1, size) for axis, size in zip(axes, shape, strict=True)]
     return ", ".join(words)
+
+
+def listed(axis: Sequence[int]) -> str:
+    """Whole numbers as a list, shorter where all are equal or follow one another."""
+    if len(axis) > FEW and len(set(axis)) == 1:
+        return f"[{axis[0]}] * {len(axis)}"
+    if len(axis) > FEW and list(axis) == list(range(axis[0], axis[0] + len(axis))):
+        return f"[*range({axis[0]}, {axis[0] + len(axis)})]"
+    return str(list(axis))
 
 
 def _span(begin: int, end: int, size: int) -> str:

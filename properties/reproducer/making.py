@@ -14,13 +14,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
+
 from properties.engines.base import Ops
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
+from properties.reproducer.events import Event, Place, Unwritable, Version
 from properties.reproducer.labels import Comparison, Labels
-from properties.reproducer.recording import Event, RecordingOps, Unwritable, Version, Written
+from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
 from properties.reproducer.text import Subject, text
+from properties.surroundings import restored
 from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation
 
@@ -72,17 +76,19 @@ def reproduce(ops: Ops, violation: Violation) -> str:
     name = file_name(violation.property_name)
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
-    last = next(event for event in reversed(recorded.events) if not isinstance(event, Written))
-    sliced = evidence.needed(recorded.events, recorded.versions, end.asked, last)
-    why, second = "", ""
+    sliced = evidence.needed(recorded.events, recorded.versions, end.asked)
+    why, too_large, second = "", "", ""
     for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
         if how is not None and not is_large(events):
             continue
         try:
-            narrow, keep = end.reduced(events, how) if how is not None else (end, {})
+            narrow, keep = end, dict[Place, torch.Tensor]()
+            if how is not None:
+                narrow, keep = end.reduced(sliced, how)
+                events = evidence.needed(sliced, recorded.versions, narrow.asked)
             script = text(subject, events, recorded.versions, narrow, keep)
         except Unwritable as error:
-            why = why or str(error)
+            too_large = too_large or str(error)
             continue
         code, printed = run(script, ops, name)
         if code == 1 and narrow.is_told(printed):
@@ -92,7 +98,7 @@ def reproduce(ops: Ops, violation: Violation) -> str:
         why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
     if second:
         return second
-    raise Unwritable(f"no script fails as the suite did: {why}")
+    raise Unwritable(too_large or f"no script fails as the suite did: {why}")
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
@@ -101,8 +107,9 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
     with TemporaryDirectory() as folder, ExitStack() as surroundings:
         path = Path(folder) / name
         path.write_text(script)
+        surroundings.enter_context(restored())  # the candidate may change what belongs to the process
         surroundings.enter_context(redirect_stdout(printed))
-        surroundings.callback(_restore(sys.argv, sys.path[:], os.getcwd(), set(sys.modules)))
+        surroundings.callback(_restore(sys.argv, sys.path[:], set(sys.modules)))
         sys.argv = [str(path), target or str(ops.candidate.path or ops.candidate.target)]
         machine = surroundings.enter_context(Machine()) if ops.engine.name == "ttir" else None
         try:
@@ -119,10 +126,9 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
     return code, printed.getvalue()
 
 
-def _restore(argv: list[str], path: list[str], folder: str, known: set[str]) -> Any:
+def _restore(argv: list[str], path: list[str], known: set[str]) -> Any:
     def restore() -> None:
         sys.argv, sys.path[:] = argv, path
-        os.chdir(folder)
         for name in {"candidate", "vllm", "vllm.triton_utils"} & sys.modules.keys() - known:
             del sys.modules[name]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 HEAD = '''"""{words}
 {note}
-Seen with {versions}. Run on a GPU: python {name} [kernel.py].
-Without one, from a checkout of the judge ({root}): python -m properties.ttir {name} [kernel.py].
-Exit code 0: as it should be, 1: violated, 2: cannot be told here.
+Seen with {versions};
+{title}
+Run it on a GPU: python {name} [kernel.py]
+Without one, in a checkout of the judge ({root}): python -m properties.ttir path/to/{name} [kernel.py]
+Exit code 0: it holds, 1: it is violated, 2: cannot be told here.
 """
 '''
 
@@ -15,9 +17,13 @@ Elements that no tap may read hold one number here, so the wrong number that com
 """
 
 LOAD = """
-TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
+PROPERTY = "{property}"
+TARGET = sys.argv[1] if len(sys.argv) > 1 else "{target}"
 MACHINE = sys.modules.get("properties.ttir")  # set where the machine runs this script
 DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
+if not os.path.isfile(TARGET):
+    print(f"there is no kernel file {{TARGET}}")
+    sys.exit(2)
 {shim}{path}spec = importlib.util.spec_from_file_location("candidate", TARGET)
 candidate = sys.modules["candidate"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(candidate)
@@ -26,7 +32,7 @@ if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
     sys.exit(2)
 """
 
-PATH = """sys.path.insert(0, {root!r})
+PATH = """sys.path.insert(0, "{root}")
 """
 
 SHIM = """if "vllm" not in sys.modules and importlib.util.find_spec("vllm") is None:  # what kernel files take
@@ -42,6 +48,14 @@ for kernel in list(vars(candidate).values()):  # the configuration that fails
 """
 
 LAID = '''
+def laid(values, dtype=None):
+    """A tensor between 64 elements of 0x5A... on either side."""
+    values = torch.as_tensor(values, dtype=dtype)
+    memory = torch.full(((values.numel() + 128) * values.itemsize,), 0x5A, dtype=torch.uint8, device=DEVICE)
+    return memory.view(values.dtype)[64:-64].view(values.shape).copy_(values)
+'''
+
+STRIDED = '''
 def laid(values, dtype=None, strides=None, shift=0, gap=None):
     """A tensor with these strides, between 64 elements of 0x5A... on either side."""
     values = torch.as_tensor(values, dtype=dtype)
@@ -113,10 +127,9 @@ def compare(name, got, wanted, at=None{more}):
     wrong = {wrong}
     for i in wrong.nonzero().flatten().tolist()[:10]:
         place = [index[i] for index in at]
-        seen, right = f"{{got[i].item():{digits}}}", f"{{wanted[i].item():{wanted_digits}}}"
+        seen, right = f"{{got[i].item(){digits}}}", f"{{wanted[i].item(){wanted_digits}}}"
         print(f"{{name}}{{place}} = {{seen}}, but should be {{right}}{tail}")
     return int(wrong.sum())
-
 '''
 
 BITS = ("bit for bit", "got.view({bits}) != wanted.view({bits})")
@@ -125,7 +138,7 @@ WHOLE = ("exactly", "got != wanted")
 WITHIN = ("beyond the error that any order of fp32 sums may make", "~((got.double() - wanted).abs() <= within)")
 
 CHECK = '''
-def check(out, x, *others):
+def check(out, x, others):
     """What is wrong with a result before its values are looked at, or ''."""
     if not isinstance(out, torch.Tensor):
         return f"returned {type(out).__name__}, but should return a tensor"
@@ -133,9 +146,9 @@ def check(out, x, *others):
                            ("device", out.device == x.device)):
         if not is_right:
             return f"returned {what} {getattr(out, what)}, but should return that of x, {getattr(x, what)}"
-    for other in others:
+    for name, other in others.items():
         if out.numel() and out.untyped_storage().data_ptr() == other.untyped_storage().data_ptr():
-            return "returned the memory of an argument or of an earlier result, but should return its own"
+            return f"returned memory of {name}, but should return its own"
     return ""
 '''
 
@@ -148,3 +161,35 @@ def mean_error(out, wanted, rows):
     away = ((out.cpu().double() - wanted) / ulp * wanted.sign())[rows].flatten()
     return float(away.mean()), 6 * max(float(away.std()), (1 / 12) ** 0.5) / len(away) ** 0.5
 '''
+
+STATE = '''
+def state():
+    """What a call must leave as it was."""
+    return {{{items}}}
+
+
+def changed(before):
+    """Prints what is no longer as it was, and returns how much is not."""
+    after = state()
+    wrong = [name for name in before if before[name] != after[name]]
+    for name in wrong:
+        words = f"from {{before[name]}} to {{after[name]}}"
+        print(f"changed {{name}}", words if len(words) < 100 else "")
+    return len(wrong)
+'''
+
+# How a script reads what belongs to the whole process, by the names of `surroundings.SETTINGS`.
+READ = {
+    "torch's default dtype": "torch.get_default_dtype()",
+    "torch's default device": "torch.get_default_device()",
+    "torch's gradient mode": "torch.is_grad_enabled()",
+    "torch's deterministic mode": "torch.are_deterministic_algorithms_enabled()",
+    "torch's matmul precision": "torch.get_float32_matmul_precision()",
+    "torch's number of threads": "torch.get_num_threads()",
+    "the state of torch's random numbers": "torch.get_rng_state().tolist()",
+    "the state of CUDA's random numbers": "torch.cuda.get_rng_state().tolist()",
+    "the state of Python's random numbers": "random.getstate()",
+    "the state of NumPy's random numbers": "repr(numpy.random.get_state())",
+    "the environment": "dict(os.environ)",
+    "the working directory": "os.getcwd()",
+}

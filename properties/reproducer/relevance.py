@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from properties.contents import bits
+from properties.reproducer.events import Called, Event, Given, Place, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import unravelled
-from properties.reproducer.recording import Called, Event, Given, Place, Written
 
-LARGE = 48  # elements from which a tensor is worth it
+LARGE = 16  # elements from which a tensor is worth it
 METADATA = ("positions", "seq_idx", "slot_mapping", "query_start", "block_table")
 
 
@@ -27,7 +27,7 @@ class Reduction:
 
     channels: bool
     cache: bool
-    table: bool
+    table: bool  # and what the buffers of the metadata hold before they are filled
 
 
 # the strongest first; the last changes nothing
@@ -104,12 +104,13 @@ def reduced(
         return {}
     columns = {} if not how.channels or keeps_all else _columns(calls, found)
     written = {event.place for event in events if isinstance(event, Written)}
-    kept: dict[Place, torch.Tensor] = {}
+    filled = {one.place for call in _calls(events) if call not in calls for one in _filled_by(call)}
+    kept = {place: torch.zeros(len(place.offsets), dtype=torch.bool) for place in filled if how.table}
     for call in calls:
         given = {name: one for name, one in call.arguments.items() if isinstance(one, Given)}
         cache, table = given["cache"], given["block_table"]
         windows = None
-        if not {given[name].place for name in METADATA} & written:
+        if not {given[name].place for name in METADATA} & (written | filled):
             windows = _windows(call, given)
             if how.table:
                 _mark(kept, table, windows[0])
@@ -134,6 +135,12 @@ def reduced(
         for place, keep in kept.items()
         if len(place.offsets) > LARGE and (place not in written or place.name == "x")
     }
+
+
+def _filled_by(call: Called) -> list[Given]:
+    """What the metadata operator is given to fill."""
+    found = [call.arguments.get(name) for name in ("seq_idx_out", "query_start_out")]
+    return [one for one in found if isinstance(one, Given)]
 
 
 def _columns(calls: Sequence[Called], found: Sequence[Pairs]) -> dict[Place, set[tuple[int, int]]]:
@@ -210,16 +217,22 @@ def _read(
     return flags
 
 
+def _is_element(place: Place) -> torch.Tensor:
+    """Which of a place's offsets are elements of its tensor, and not around or between them."""
+    flags = torch.full((len(place.offsets),), place.is_sparse)
+    if not place.is_sparse:
+        flags.as_strided(place.main.shape, place.main.stride(), int(place.main.storage_offset())).fill_(True)
+    return flags
+
+
 def alike(place: Place, keep: torch.Tensor) -> torch.Tensor:
     """A place's first values, those that need not be kept made one number."""
     values = place.begin.clone()
-    free = values[~keep]
+    free = values[~keep & _is_element(place)]
     if not len(free):
         return values
     if place.name in ("x", "weight"):
         values[~keep] = 1
-    elif place.name == "cache":
-        values[~keep] = free[int((bits(free) == bits(free).mode().values).nonzero()[0])]
     else:
-        values[~keep] = 0
+        values[~keep] = free[int((bits(free) == bits(free).mode().values).nonzero()[0])]
     return values

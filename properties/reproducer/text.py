@@ -12,12 +12,13 @@ from pathlib import Path
 from properties.candidate import Candidate
 from properties.reproducer import parts
 from properties.reproducer.ending import Ending
+from properties.reproducer.events import Event, Version
 from properties.reproducer.literals import SHORT
-from properties.reproducer.recording import Event, Version
 from properties.reproducer.script import Body
 from properties.verdict import Violation
 
 ROOT = Path(__file__).parents[2]
+MODULES = ("importlib.util", "mmap", "os", "random", "sys", "types"), ("numpy", "torch")  # that a script may need
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version],
     body.lines[body.last :] = end.around(body.lines[body.last :])
     told = end.lines(body)
     helpers = end.helpers(body)
-    pieces = [_head(subject), *_imports(subject, body), _load(subject)]
+    pieces = [_load(subject)]
     if "graph" in body.needs:
         pieces.append(parts.NO_GRAPHS)
     if subject.violation.configuration:
@@ -47,7 +48,9 @@ def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version],
     dtypes = {name: dtype for dtype, name in SHORT.items() if re.search(rf"\b{name}\b", lines)}
     pieces.append(f"{', '.join(dtypes)} = {', '.join(map(str, dtypes.values()))}\n")
     body.needs |= {"put"} if re.search(r"\bput\(", lines) else set()
+    body.needs -= {"laid"} if "strided" in body.needs else set()
     for need, piece in (
+        ("strided", parts.STRIDED),
         ("laid", parts.LAID),
         ("put", parts.PUT),
         ("far", parts.FAR),
@@ -58,22 +61,21 @@ def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version],
             pieces.append(f"\n{piece}")
     if helpers:
         pieces.append(f"\n{helpers}")
-    return "".join(pieces) + f"\n\n{lines}\n"
+    code = "".join(pieces) + f"\n\n{lines}\n"
+    return _head(subject) + _imports(code) + code
 
 
 def _head(subject: Subject) -> str:
     words = str(subject.violation).replace("\\", "\\\\").replace('"""', "'''")
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
-    seen = f"Python {platform.python_version()}, {versions}, {subject.engine}; {subject.candidate.title}"
-    return parts.HEAD.format(words=words, versions=seen, name=subject.name, root=ROOT, note=subject.note)
+    seen = f"Python {platform.python_version()}, {versions}, {subject.engine}"
+    title = subject.candidate.title
+    return parts.HEAD.format(words=words, versions=seen, title=title, name=subject.name, root=ROOT, note=subject.note)
 
 
-def _imports(subject: Subject, body: Body) -> list[str]:
-    names = ["importlib.util", "sys", "torch"]
-    names += ["mmap"] if "far" in body.needs else []
-    names += ["types"] if _needs_vllm(subject.candidate) else []
-    standard = [f"import {name}" for name in sorted(names) if name != "torch"]
-    return ["\n".join(["", *standard, "", "import torch", ""])]
+def _imports(code: str) -> str:
+    blocks = [[name for name in block if re.search(rf"(?<![\w.]){name}\.", code)] for block in MODULES]
+    return "".join("\n" + "".join(f"import {name}\n" for name in block) for block in blocks)
 
 
 def _needs_vllm(candidate: Candidate) -> bool:
@@ -87,7 +89,8 @@ def _load(subject: Subject) -> str:
     if candidate.path is not None and not candidate.name.endswith(".py"):  # a module's own imports need its home
         depth = candidate.name.count(".") + (candidate.path.name == "__init__.py")
         home = parts.PATH.format(root=str(candidate.path.parents[depth]))
-    return parts.LOAD.format(target=str(candidate.path or candidate.target), shim=shim, path=home)
+    about = subject.violation.property_name
+    return parts.LOAD.format(property=about, target=str(candidate.path or candidate.target), shim=shim, path=home)
 
 
 def _configuration(words: str) -> set[str]:
