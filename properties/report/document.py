@@ -206,6 +206,7 @@ def _launches(report: dict[str, Any]) -> list[str]:
     ]
 
 
-def reproduction(text: str) -> str:
-    """What a failure's text says about seeing it again: from its *Reproduce* line on."""
-    return text[text.index("Reproduce:") :].removeprefix("Reproduce:").strip() if "Reproduce:" in text else ""
+def reproduction(text: str) -> tuple[str, str]:
+    """What a failure's text says about seeing it again: the command, and the lines about a script that follow it."""
+    command, _, script = text.partition("Reproduce:")[2].strip().partition("\n")
+    return command, "\n".join(" ".join(line.split()) for line in script.splitlines())

@@ -13,9 +13,9 @@ from properties.cases import Forward, Geometry, Metadata, Request, Schedule
 from properties.lives import Admit, Life, Rows, Step
 from properties.replays import Replays
 from properties.report.pictures import pictures
-from properties.report.pictures.forward import came_words
 from properties.report.pictures.heat import band
 from properties.report.pictures.svg import WIDTH, gaps, shown, wrapped
+from properties.report.pictures.taps import came_words
 from properties.verdict import Source, Spread, Tap, Violation
 from tests.meta.judging_table import drawn_cases, table
 from tests.meta.reported import CASE, NULL_BLOCK, violation
