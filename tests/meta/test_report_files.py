@@ -136,6 +136,17 @@ def test_the_comment():
     assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```" in text
 
 
+def test_a_script_is_no_command():
+    """Stands beneath the command, not in it."""
+    one = outcome(violation())
+    found = report(replace(one, text=f"{one.text}\nScript:       out/repro_values.py\n"))
+    comment, shown = markdown.rendered(found), page.rendered(found)
+    assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```\n" in comment
+    assert "\nScript: <code>out/repro_values.py</code>\n" in comment
+    assert '<p class="script">Script: out/repro_values.py</p>' in shown
+    assert "test_dense_exact[bf16]&#39;</pre>" in shown
+
+
 def test_a_comment_without_failures():
     """Shows what holds, unfolded."""
     tally.COUNTS["metadata.refuses"] = Count(judged=120, edges={"padded rows", "slack"})
