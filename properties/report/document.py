@@ -130,6 +130,8 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
     untold = {_in_short(test) for test in tests if test.verdict == NOT_JUDGED}
     if violations:
         what, reasons = VIOLATED, set()
+    elif what == VIOLATED and count.examples:
+        reasons = {", ".join(["seen while others were judged", *reasons])}
     elif what == HOLDS and any(test.outcome == "failed" for test in tests):
         what, reasons = NOT_JUDGED, untold
     elif what == NOT_JUDGED and not count.reasons and untold:
