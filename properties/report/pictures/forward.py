@@ -122,6 +122,8 @@ def _tokens(scene: _Scene, span: range, cached: list[Cell], rows: Iterable[int])
         )
         for row in chosen
     ]
+    if not (cached or new):
+        return
     boxes = scene.drawing.cells([*cached, *new], cell_width(cell.text for cell in (*cached, *new)))
     scene.rows.update(zip(chosen, boxes[len(cached) :], strict=True))
     if more := left_out(len(span), len(chosen), "row"):
