@@ -14,5 +14,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.failed and name is not None:
         first = told.setdefault(str(name), report.nodeid)
         if first != report.nodeid:
-            headline = next(line for line in report.longreprtext.splitlines() if line.strip())
+            lines = [line for line in report.longreprtext.splitlines() if line.strip()]
+            headline = next((line for line in lines if line.startswith("Violation")), lines[0])  # xdist says who first
             report.longrepr = f"{headline}\n(told in full by {first})"

@@ -24,20 +24,26 @@ from tests.judging import DTYPES
 from tests.keys import JUDGE
 
 SECONDS = 0.5  # between two lines
+OVER_THE_LAST = "\r\x1b[2K"  # the cursor to the line's begin, and the line emptied
 FOLDER = "judge_progress"  # what workers are told under: where to write
 
 
 class Beat:
-    """Does something every half second, beside the main thread, until it is stopped."""
+    """Does something every half second beside the main thread, until it is stopped."""
 
     def __init__(self, action: Callable[[], None]) -> None:
-        self.action, self.is_over = action, threading.Event()
+        self.action, self.is_over, self.lock = action, threading.Event(), threading.Lock()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
+    def now(self) -> None:
+        """Does it, in whichever thread asks, never in two at the same time."""
+        with self.lock:
+            self.action()
+
     def _run(self) -> None:
         while not self.is_over.wait(SECONDS):
-            self.action()
+            self.now()
 
     def stop(self) -> None:
         """Waits until the action is not running and will not run again."""
@@ -71,10 +77,9 @@ def budget(nodeid: str) -> int:
 
 @dataclass
 class Progress:
-    """The line: what all processes have judged, and the time left, extrapolated from the budget of finished tests."""
+    """The line: the share of the profile's budget that is used, the time left, and what all processes have judged."""
 
     stream: Any
-    profile: str
     folder: Path
     own: Callable[[], dict[str, Any]]
     begun: float = field(default_factory=time.monotonic)
@@ -88,18 +93,18 @@ class Progress:
         violated = set().union(*(one["violated"] for one in every))
         compiled = sum(max(0, one["specialisations"]) for one in every)
         share = min(1.0, self.finished / max(1, self.total))
-        left = (now - self.begun) * (1 - share) / share if share else None
-        return (
-            f"{sum(one['judged'] for one in every):,} cases judged, "
+        left = int((now - self.begun) * (1 - share) / share) if share else None
+        return (  # within 80 columns, what matters most first: a narrower terminal cuts the end
+            f"{share:.0%}, {'time left unknown' if left is None else f'{left // 60}:{left % 60:02} left'}; "
+            f"{sum(one['judged'] for one in every):,} cases, "
             f"{len(violated)} {'property' if len(violated) == 1 else 'properties'} violated, "
-            f"{compiled:,} specialisations compiled; {share:.0%} of profile {self.profile}, "
-            + ("time left not known yet" if left is None else f"about {int(left) // 60}:{int(left) % 60:02} left")
+            f"{compiled:,} {'specialisation' if compiled == 1 else 'specialisations'}"
         )
 
     def show(self) -> None:
         """Writes the line over the last one, cut to the terminal's width so that it stays one line."""
         width = os.get_terminal_size(self.stream.fileno()).columns or 80  # 0: a terminal that does not know
-        self.stream.write(f"\r\x1b[2K{self.line(time.monotonic())[: width - 1]}")
+        self.stream.write(f"{OVER_THE_LAST}{self.line(time.monotonic())[: width - 1]}")
         self.stream.flush()
 
     def begin(self, config: pytest.Config, ids: list[str]) -> None:
@@ -125,8 +130,9 @@ class Progress:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Counts a test that is over."""
-        if report.when == "teardown":
+        if report.when == "teardown" and self.beat is not None:
             self.finished += budget(report.nodeid)
+            self.beat.now()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self) -> Generator[None, tuple[str, str, str], tuple[str, str, str]]:
@@ -139,27 +145,39 @@ class Progress:
         """Takes the line away before the summary is written."""
         if self.beat is not None:
             self.beat.stop()
-            self.stream.write("\r\x1b[2K")
+            self.stream.write(OVER_THE_LAST)
         self.stream.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Shows progress where there is somebody to see it: on a terminal, without -q or -v."""
-    if hasattr(config, "workerinput") or config.option.verbose != 0 or config.option.collectonly:
-        return
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or "CI" in os.environ:
-        return
-    profile = config.getoption("--hypothesis-profile") or "pr"
-    # a stream of its own: while a test runs without workers, pytest has taken sys.stdout and its descriptor
-    stream = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-    config.pluginmanager.register(Progress(stream, profile, folder, partial(counted, config)))
+class Telling:
+    """An xdist worker's side: tells what it has judged, until its process ends."""
+
+    def __init__(self, path: Path, config: pytest.Config) -> None:
+        self.beat = Beat(partial(write, path, config))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self) -> None:
+        """Tells it before xdist tells the controller that a test is over, so that no count lags behind the tests."""
+        self.beat.now()
+
+
+def is_wanted(config: pytest.Config) -> bool:
+    """Whether somebody sees the line: on a terminal, without -q or -v."""
+    if config.option.verbose != 0 or config.option.collectonly:
+        return False
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and "CI" not in os.environ
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Lets a worker tell what it has judged, until its process ends."""
-    worker = getattr(session.config, "workerinput", {})
-    if FOLDER in worker:
-        path = Path(worker[FOLDER]) / f"{worker['workerid']}.json"
-        Beat(partial(write, path, session.config))
+    """Shows progress where it is wanted; here, not in pytest_configure, since a wrong request ends before."""
+    config = session.config
+    if hasattr(config, "workerinput"):
+        if FOLDER in config.workerinput:
+            path = Path(config.workerinput[FOLDER]) / f"{config.workerinput['workerid']}.json"
+            config.pluginmanager.register(Telling(path, config))
+    elif is_wanted(config):
+        # a stream of its own: while a test runs without workers, pytest has taken sys.stdout and its descriptor
+        stream = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+        config.pluginmanager.register(Progress(stream, folder, partial(counted, config)))

@@ -130,6 +130,8 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
     untold = {_in_short(test) for test in tests if test.verdict == NOT_JUDGED}
     if violations:
         what, reasons = VIOLATED, set()
+    elif what == VIOLATED and count.examples:
+        reasons = {", ".join(["seen while others were judged", *reasons])}
     elif what == HOLDS and any(test.outcome == "failed" for test in tests):
         what, reasons = NOT_JUDGED, untold
     elif what == NOT_JUDGED and not count.reasons and untold:
@@ -206,6 +208,7 @@ def _launches(report: dict[str, Any]) -> list[str]:
     ]
 
 
-def reproduction(text: str) -> str:
-    """What a failure's text says about seeing it again: from its *Reproduce* line on."""
-    return text[text.index("Reproduce:") :].removeprefix("Reproduce:").strip() if "Reproduce:" in text else ""
+def reproduction(text: str) -> tuple[str, str]:
+    """What a failure's text says about seeing it again: the command, and the lines about a script that follow it."""
+    command, _, script = text.partition("Reproduce:")[2].strip().partition("\n")
+    return command, "\n".join(" ".join(line.split()) for line in script.splitlines())

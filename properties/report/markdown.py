@@ -79,7 +79,7 @@ def _environment(report: Report) -> list[str]:
 
 def _section(one: Report, found: Report, *others: Report) -> str:
     """One property, folded: its smallest failing case in full, how to see it again, first lines of the others."""
-    again = reproduction(found["text"])
+    again, script = reproduction(found["text"])
     text = found["text"].partition("Reproduce:")[0].strip() if again else found["text"].strip()
     body = cut(text, MOST_OF_SECTION)
     parts = [
@@ -90,12 +90,19 @@ def _section(one: Report, found: Report, *others: Report) -> str:
         "",
         fenced(body, "text"),
         *(["", fenced(cut(again, 2_000), "sh")] if again else []),
+        *(["", _script(script)] if script else []),
         *(["", *(f"- {_headline(other)}" for other in others[:MOST_OTHERS])] if others else []),
         *([f"- … and {len(others) - MOST_OTHERS} more"] if len(others) > MOST_OTHERS else []),
         "",
         "</details>",
     ]
     return "\n".join(parts)
+
+
+def _script(lines: str) -> str:
+    """Where a script is, or why there is none: the first word as it stands, the rest as code."""
+    name, _, rest = lines.partition(": ")
+    return f"{name}: {code(cut(rest, 300))}"
 
 
 def _headline(found: Report) -> str:

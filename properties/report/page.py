@@ -12,7 +12,7 @@ from markupsafe import Markup
 from properties.report.data import from_data
 from properties.report.document import environment_lines, failing, reproduction, totals_line
 from properties.report.pictures import pictures
-from properties.report.pictures.forward import came_words
+from properties.report.pictures.taps import came_words
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, Spread, Tap
 
 HERE = Path(__file__).parent
@@ -31,6 +31,7 @@ class Failure:
     words: list[tuple[str, str]]  # At, With, Let, Then, But
     case: str
     reproduce: str
+    script: str  # where a script that shows it is, or why there is none
     taps: list[tuple[Tap, str]]
     spread: Spread | None
     is_probed: bool  # whether it is known where a tap came from
@@ -78,13 +79,15 @@ def _failure(found: Report) -> Failure:
         drawn = [(picture.kind, Markup(picture.svg)) for picture in pictures(violation)]
     except Exception as error:  # a picture that cannot be drawn must not cost the rest of the report
         missing = f"No picture: {type(error).__name__}: {error}"
+    command, script = reproduction(found["text"])
     names = ("at", "configuration", "let", "then", "but")
     return Failure(
         headline=found["headline"].removeprefix("Violation: "),
         dtype=found["dtype"],
         words=[({"configuration": "With"}.get(name, name.title()), found[name]) for name in names if found[name]],
         case=found["case"] or "",
-        reproduce=reproduction(found["text"]),
+        reproduce=command,
+        script=script,
         taps=[(tap, came_words(tap)) for tap in taps],
         spread=spread,
         is_probed=any(tap.came for tap in taps),
@@ -97,4 +100,5 @@ def _failure(found: Report) -> Failure:
 
 def _told_only(text: str) -> Failure:
     headline, _, rest = text.partition("\n")
-    return Failure(headline.removeprefix("Violation: "), None, [], "", "", [], None, False, [], "", "", rest.strip())
+    headline = headline.removeprefix("Violation: ")
+    return Failure(headline, None, [], "", "", "", [], None, False, [], "", "", rest.strip())

@@ -131,9 +131,21 @@ def test_the_comment():
     assert lines[0] == "## ❌ <code>plain.py</code>: violated"
     assert lines[2] == "**2 violated, 1 holds, 1 not judged; 144 cases in 121 s**"
     assert "| ❌ | `values.dense_exact` | 24 | 1.2 | bf16 |" in lines
+    assert "| ❌ | `hazards.fused_sconv` | 0 | 0.0 | seen while others were judged |" in lines
     assert "| ⚪ | `graphs.full` | 0 | 0.0 | no graphs here |" in lines
     assert text.count("<details>") == text.count("</details>") == 4
     assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```" in text
+
+
+def test_a_script_is_no_command():
+    """Stands beneath the command, not in it."""
+    one = outcome(violation())
+    found = report(replace(one, text=f"{one.text}\nScript:       out/repro_values.py\n"))
+    comment, shown = markdown.rendered(found), page.rendered(found)
+    assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```\n" in comment
+    assert "\nScript: <code>out/repro_values.py</code>\n" in comment
+    assert '<p class="script">Script: out/repro_values.py</p>' in shown
+    assert "test_dense_exact[bf16]&#39;</pre>" in shown
 
 
 def test_a_comment_without_failures():

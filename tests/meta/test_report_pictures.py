@@ -13,9 +13,9 @@ from properties.cases import Forward, Geometry, Metadata, Request, Schedule
 from properties.lives import Admit, Life, Rows, Step
 from properties.replays import Replays
 from properties.report.pictures import pictures
-from properties.report.pictures.forward import came_words
 from properties.report.pictures.heat import band
 from properties.report.pictures.svg import WIDTH, gaps, shown, wrapped
+from properties.report.pictures.taps import came_words
 from properties.verdict import Source, Spread, Tap, Violation
 from tests.meta.judging_table import drawn_cases, table
 from tests.meta.reported import CASE, NULL_BLOCK, violation
@@ -77,6 +77,39 @@ def test_a_block_outside_the_cache():
     svg = drawn(violation(came={1: Source("cache", block=99, offset=2, head=0, d=0)}), "forward")
     assert "block 99, outside the cache" in texts(svg)
     assert arrows(svg, "came") == [("2", "tap 1")]
+
+
+def test_no_words_lie_on_arrows():
+    """Draws arrows between the tokens of the request that they leave and the nearest cells, with no label there."""
+    case = Forward(Geometry(N=4, W=4), (Request(start=9), Request(start=5)))
+    svg = drawn(violation(case, 0, 9), "forward")
+    height = {one.text: float(one.get("y", 0)) for one in svg.iter("text")}
+    tap, cells = height["tap 3"], height["p8"]
+    between = [text for text, y in height.items() if tap < y < cells and not str(text).startswith(("tap", "✓"))]
+    assert between == []
+    other, told = (height[f"request {one} cached (last 3 shown), 1 new row"] for one in ("1: 5", "0: 9"))
+    assert other < told < tap < cells < height["block 1"]
+    (title,) = [str(text) for text in height if str(text).startswith("cache: ")]
+    assert title.endswith("; 1 more block not shown")
+    assert height["block 1"] < height[title]
+
+
+def test_blocks_without_taps():
+    """Have their title above them, since no arrow passes there."""
+    found = Violation("cache.stores_inputs", "cache", where={"block": 1, "offset": 2, "channel": 0}, case=CASE)
+    height = {one.text: float(one.get("y", 0)) for one in drawn(found, "forward").iter("text")}
+    (title,) = [str(text) for text in height if str(text).startswith("cache: ")]
+    assert height[title] < height["block 1"]
+
+
+def test_a_block_longer_than_the_picture():
+    """Keeps to one line, and says where offsets are left out, also at its end."""
+    case = Forward(Geometry(N=64, W=4), (Request(start=31),))
+    svg = drawn(violation(case, 0, 31, {0: Source("cache", block=0, offset=0, head=0, d=0)}), "forward")
+    cells = {one.text: one.get("y") for one in svg.iter("text") if one.get("class") == "cell"}
+    assert len({cells[name] for name in ("p28", "p29", "p30")} | {y for text, y in cells.items() if not text}) == 1
+    assert texts(svg).count("…") == 2
+    assert all(float(one.get("x", 0)) + float(one.get("width", 0)) <= WIDTH for one in svg.iter("rect"))
 
 
 def test_wrong_rows_are_marked():

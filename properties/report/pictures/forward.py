@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from properties.cases import Forward
 from properties.explain import owner, plural
 from properties.paging import Placement, place
 from properties.report.pictures.svg import (
+    CELL_HEIGHT,
+    GAP,
     INNER,
     MARGIN,
     WIDTH,
@@ -20,10 +22,10 @@ from properties.report.pictures.svg import (
     left_out,
     shown,
 )
+from properties.report.pictures.taps import agrees, came_words, status
 from properties.verdict import Source, Tap, Violation
 
 MOST_REQUESTS, MOST_ROWS, MOST_BLOCKS = 8, 20, 12  # of a picture
-ELSEWHERE = {"nothing": "nowhere", "outside": "outside", "sum": "a sum", "unknown": "unknown"}  # what no arrow shows
 Cells = dict[tuple[int, int], tuple[str, str]]  # block, offset -> text and look
 
 
@@ -77,32 +79,6 @@ def _description(violation: Violation) -> str:
     return ". ".join(part for part in (violation.let, violation.then, violation.but, taps) if part)
 
 
-def came_words(tap: Tap) -> str:
-    """Where a tap came from and where it was meant to, as far as that is known."""
-    meant = "be 0" if tap.meant.kind == "nothing" else f"come from {_words(tap.meant, tap.came)}"
-    if tap.came is None:
-        return f"is meant to {meant}"
-    if agrees(tap):
-        return "is 0, as meant" if tap.came.kind == "nothing" else f"came from {tap.came}, as meant"
-    came = "nowhere" if tap.came.kind == "nothing" else _words(tap.came, tap.meant)
-    return f"came from {came}, but was meant to {meant}"
-
-
-def _words(source: Source, other: Source | None) -> str:
-    """A place in words, with channel, head and lane where those differ from the other place's."""
-    names = [name for name in ("channel", "head", "d") if getattr(source, name) is not None]
-    if other is None or all(getattr(source, name) == getattr(other, name, None) for name in names):
-        return str(source)
-    return " ".join([str(source), *(f"{name} {getattr(source, name)}" for name in names)])
-
-
-def agrees(tap: Tap) -> bool:
-    """Whether a tap came from where it was meant to, whatever else is said of the place."""
-    return tap.came is not None and replace(tap.came, note="", position=None) == replace(
-        tap.meant, note="", position=None
-    )
-
-
 # Requests -------------------------------------------------------------------------------------------------------------
 
 
@@ -111,7 +87,8 @@ def _requests(scene: _Scene) -> None:
     rows = [*([] if scene.told is None else [scene.told]), *(s.row for s in scene.sources if s.row is not None)]
     busy = [index for row in (*rows, *sorted(scene.wrong)) if (index := owner(case, row)) is not None]
     indices = shown(len(case.requests), busy, MOST_REQUESTS)
-    for index in indices:
+    sources = {owner(case, row) for row in rows} if scene.violation.taps else set()
+    for index in sorted(indices, key=lambda one: one in sources):  # arrows cross no other request's tokens
         _request(scene, index, rows)
     if more := left_out(len(case.requests), len(indices), "request"):
         drawing.heading(more, "small")
@@ -145,6 +122,8 @@ def _tokens(scene: _Scene, span: range, cached: list[Cell], rows: Iterable[int])
         )
         for row in chosen
     ]
+    if not (cached or new):
+        return
     boxes = scene.drawing.cells([*cached, *new], cell_width(cell.text for cell in (*cached, *new)))
     scene.rows.update(zip(chosen, boxes[len(cached) :], strict=True))
     if more := left_out(len(span), len(chosen), "row"):
@@ -164,22 +143,13 @@ def _taps(scene: _Scene) -> list[Box]:
     boxes = []
     for place_, tap in enumerate(taps):
         box = Box(left + place_ * width, drawing.y, width - 4, 32)
-        status, look = _status(tap)
+        word, look = status(tap)
         drawing.box(box, f"tap {look}", radius=5)
         drawing.words(box.middle, box.y + 13, f"tap {tap.index}", "cell", "middle")
-        drawing.words(box.middle, box.y + 26, status, f"tiny {look}", "middle")
+        drawing.words(box.middle, box.y + 26, word, f"tiny {look}", "middle")
         boxes.append(box)
     drawing.y += 32 + 26
     return boxes
-
-
-def _status(tap: Tap) -> tuple[str, str]:
-    """What is to be said of a tap in a word or two, and how it looks."""
-    if tap.came is None:
-        return ("is 0" if tap.meant.kind == "nothing" else "not probed"), "open"
-    if agrees(tap):
-        return ("✓ is 0" if tap.meant.kind == "nothing" else "✓ as meant"), "right"
-    return f"✗ {ELSEWHERE.get(tap.came.kind, 'not meant')}", "false"
 
 
 def _arrows(scene: _Scene, tap: Tap, box: Box) -> None:
@@ -213,16 +183,21 @@ def _blocks(scene: _Scene) -> None:
     named += [spot] if spot else []
     inside = [one for one, _ in named if 0 <= one < scene.placement.num_blocks]
     chosen = shown(scene.placement.num_blocks, [*inside, *_own_blocks(scene)], MOST_BLOCKS)
+    used = {*inside, *(one for one, _ in held)}
+    chosen = [one for one in chosen if one in used] or chosen[:1]
     chosen.sort(key=lambda one: one not in inside)  # those that arrows come from lie next to the taps
     outside = sorted({one for one, _ in named} - set(inside))
-    drawing.heading(f"cache: {plural(scene.placement.num_blocks, 'block')} of {plural(N, 'token')}")
     width = cell_width([held.get((one, at), ("", ""))[0] for one in chosen for at in range(min(N, 64))])
-    per_line = max(1, int(INNER / width))
+    more = left_out(scene.placement.num_blocks, len(chosen), "block").removeprefix("… ")
+    title = f"cache: {plural(scene.placement.num_blocks, 'block')} of {plural(N, 'token')}"
+    title += f"; {more} not shown" if more else ""
+    if not scene.violation.taps:  # else beneath, where no arrow passes
+        drawing.heading(title)
     left, top, lowest = MARGIN, drawing.y, drawing.y
     for one in [*chosen, *outside]:
         filled = sorted((at for other, at in held if other == one), key=lambda at: held[one, at][1] != "cached")
-        offsets = shown(N, [*(at for other, at in named if other == one), *filled], per_line)
-        span = max(width * len(offsets) + 12.0 * len(gaps(offsets)), LETTER_OF_LABEL * len(_label(one, outside)))
+        offsets = _offsets(N, [*(at for other, at in named if other == one), *filled], width)
+        span = max(_span(N, offsets, width), LETTER_OF_LABEL * len(_label(one, outside)))
         if left + span > WIDTH - MARGIN and left > MARGIN:
             left, top = MARGIN, lowest + 6
         drawing.y = top
@@ -230,8 +205,22 @@ def _blocks(scene: _Scene) -> None:
         lowest = max(lowest, drawing.y)
         left += span + 10
     drawing.y = lowest
-    if more := left_out(scene.placement.num_blocks, len(chosen), "block"):
-        drawing.heading(more, "small")
+    if scene.violation.taps:
+        drawing.heading(title)
+
+
+def _offsets(N: int, wanted: list[int], width: float) -> list[int]:
+    """As many offsets of a block as one line holds, those that are wanted before others."""
+    most = max(1, int(INNER / width))
+    return next(
+        (offsets for count in range(most, 1, -1) if _span(N, offsets := shown(N, wanted, count), width) <= INNER),
+        shown(N, wanted, 1),
+    )
+
+
+def _span(N: int, offsets: list[int], width: float) -> float:
+    """How wide a block of these cells is, with what stands for those left out."""
+    return width * len(offsets) + GAP * (len(gaps(offsets)) + (offsets[-1] < N - 1))
 
 
 LETTER_OF_LABEL = 5.6  # width of a character of a block's label
@@ -252,8 +241,6 @@ def _block(
     spot: tuple[int, int] | None,
 ) -> None:
     drawing = scene.drawing
-    drawing.words(left, drawing.y + 9, label, "small")
-    drawing.y += 16
     broken, cells = gaps(offsets), []
     for at in offsets:
         text, look = held.get((block, at), ("", "stranger"))
@@ -268,6 +255,10 @@ def _block(
             )
         )
     boxes = drawing.cells(cells, width, left)
+    if offsets[-1] < scene.case.geometry.N - 1:
+        drawing.words(boxes[-1].x + width + GAP / 2, boxes[-1].y + CELL_HEIGHT / 2 + 3, "…", "small", "middle")
+    drawing.words(left, drawing.y + 10, label, "small")  # beneath: arrows leave the cells upwards
+    drawing.y += 16
     scene.cells.update(zip([(block, at) for at in offsets], boxes, strict=True))
 
 

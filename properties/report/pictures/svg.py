@@ -47,6 +47,7 @@ class Cell:
 
 
 CELL_HEIGHT = 20.0
+GAP = 12.0  # width of what stands for cells left out
 
 
 class Drawing:
@@ -82,7 +83,7 @@ class Drawing:
         for line in wrapped(text, int(INNER / 5.9)):
             self.y += 13
             self.words(MARGIN, self.y, line, look)
-        self.y += 4
+        self.y += 7  # room for the cross of what stands beneath
 
     def cell(self, box: Box, text: str, look: str) -> None:
         """A box with a short text; one that is hatched says that nothing is stored, whatever its colour."""
@@ -102,7 +103,7 @@ class Drawing:
         boxes, left = [], x
         height = CELL_HEIGHT + (12 if any(cell.under for cell in cells) else 0)
         for cell in cells:
-            gap = 12.0 if cell.has_gap else 0.0
+            gap = GAP if cell.has_gap else 0.0
             if left + gap + width > WIDTH - MARGIN + 0.1 and left > x:
                 left, self.y = x, self.y + height + 3
             if gap:
