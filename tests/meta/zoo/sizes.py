@@ -158,6 +158,21 @@ ANIMALS = (
         },
     ),
     Animal(
+        "remainder_by_bits",
+        bug_class=20,
+        summary="where N is a multiple of 16, it is taken for a power of two",
+        property_name="batch.block_size",
+        case=Forward(geometry=Geometry(W=2), requests=(Request(start=49),)),
+        changes={
+            "address": """
+                source = tl.where(from_cache, source, 0)
+                inside = tl.where(N % 16 == 0, source & (N - 1), source % N)
+                block = tl.load(table_ptr + request * stride_table + source // N, mask=from_cache, other=0).to(tl.int64)
+                offset = block * stride_block + inside * stride_token
+            """
+        },
+    ),
+    Animal(
         "one_block_for_a_window",
         bug_class=20,
         summary="where N is a multiple of 16, a window is taken to lie in one block",
