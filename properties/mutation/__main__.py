@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--seed", type=int, default=0, help="of Hypothesis, the same for every mutant and the control")
     one.add_argument("--all", action="store_true", help="go on after the first violation: who kills what")
     one.add_argument("--equivalents", action="store_true", help="run those listed as equivalent as well")
+    one.add_argument("--no-control", action="store_true", help="trust that the file as it is holds")
     one.add_argument("--list", action="store_true", help="print the mutants and end")
     return one
 
@@ -69,9 +70,11 @@ def main(arguments: list[str]) -> int:
         return 0
     preload()
     plan = Plan(target, options.profile, options.engine, options.workers, is_complete=options.all, seed=options.seed)
-    plan, red = without_findings(plan)
-    print(*(f"left out, since the file as it is fails it: {one}" for one in red), sep="\n", flush=True)
-    left: list[Mutant | None] = [one for one in [None, *mutants] if (one.key if one else "control") not in journal.done]
+    controls: list[Mutant | None] = [] if options.no_control else [None]
+    if controls:
+        plan, red = without_findings(plan)
+        print(*(f"left out, since the file as it is fails it: {one}" for one in red), sep="\n", flush=True)
+    left = [one for one in [*controls, *mutants] if (one.key if one else "control") not in journal.done]
     began = time.monotonic()
     for number, result in enumerate(judged(plan, left), 1):
         journal.add(result)
