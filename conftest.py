@@ -14,8 +14,16 @@ from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
+from tests.keys import JUDGE
 
-JUDGE = pytest.StashKey[Judge]()
+pytest_plugins = (
+    "tests.reproducing",
+    "tests.baselines",
+    "tests.once",
+    "tests.progress",
+    "tests.reporting",
+    "tests.skips",
+)
 GROUPS = sorted(catalogue.groups())
 
 # Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
@@ -45,9 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
         torch.set_num_threads(1)  # tensors are small and workers fill the cores: 34 s instead of 70 on two of them
     if fault := wrong_selection(config):
         raise pytest.UsageError(fault)
-    target, engine = config.getoption("--candidate"), config.getoption("--engine")
+    target, engine, baseline = (config.getoption(name) for name in ("--candidate", "--engine", "--baseline"))
     try:
-        config.stash[JUDGE] = Judge.from_options(target, engine, config.invocation_params.dir)
+        config.stash[JUDGE] = Judge.from_options(target, engine, config.invocation_params.dir, baseline)
     except (BadCandidate, BadEngine) as error:
         raise pytest.UsageError(str(error)) from None
 

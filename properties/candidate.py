@@ -9,12 +9,18 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
+from properties import surroundings
 from properties.contract import OPERATORS, signature_fault
+from properties.interrupts import is_of_the_user
 
 ALLOWED = "a file ending in .py or a module name that offers fused_sconv or sconv_seq_metadata"
+
+Result = TypeVar("Result")
 
 
 class BadCandidate(Exception):
@@ -23,12 +29,16 @@ class BadCandidate(Exception):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel file under judgement: `operators` by name, `path` and `digest` of its source, `missing` operators."""
+    """A kernel file under judgement: `operators` by name, `path` and `digest` of its source, `missing` operators.
+
+    notes: what executing the file did to the process, in words; all but the environment was put back.
+    """
 
     name: str
     path: Path | None
     digest: str
     operators: dict[str, Callable[..., object]]
+    notes: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -53,28 +63,53 @@ def load(target: str, base: Path | None = None) -> Candidate:
 
     target: path of a `.py` file (relative to `base`), or a dotted module name. Raises BadCandidate.
     """
-    if target.endswith(".py") or "/" in target or "\\" in target:
-        path = (base or Path.cwd()) / target
-        if path.is_dir() and (path / "__init__.py").is_file():
-            raise BadCandidate(f"candidate {target!r} is a folder; name a file, or the package by its dotted name")
-        if not path.is_file():
-            raise BadCandidate(f"candidate {target!r} is no file; allowed: {ALLOWED}")
-        return _offered(target, _execute(target, path.resolve()), path.resolve())
+    path = (base or Path.cwd()) / target
+    before = surroundings.state()
+    with surroundings.listening("importing the candidate"):
+        if target.endswith(".py") or "/" in target or "\\" in target:
+            source: Path | None = _file(target, path)
+            module = _execute(target, path.resolve())
+        else:
+            module, source = _imported(target, path)
+    notes = tuple(words for _, words in surroundings.changes(before, "the environment", "the warning filters"))
+    return _offered(target, module, source, notes)
+
+
+def _file(target: str, path: Path) -> Path:
+    """The path of a file that can be executed, or BadCandidate."""
+    if path.is_dir():
+        raise BadCandidate(f"candidate {target!r} is a folder; name a file, or a package by its dotted name")
+    if not path.is_file():
+        raise BadCandidate(f"candidate {target!r} is no file; allowed: {ALLOWED}")
+    if path.suffix != ".py":
+        raise BadCandidate(f"candidate {target!r} does not end in .py; allowed: {ALLOWED}")
+    return path.resolve()
+
+
+def _imported(target: str, path: Path) -> tuple[ModuleType, Path | None]:
+    """A module by its name, and where its source is; `path` is what the name would be as a file."""
+    if path.is_file():
+        raise BadCandidate(f"candidate {target!r} is a file that does not end in .py; allowed: {ALLOWED}")
     if not all(part.isidentifier() for part in target.split(".")):
         raise BadCandidate(f"candidate {target!r} is neither a .py file nor a module name; allowed: {ALLOWED}")
     with _shims():
-        try:
-            found = importlib.util.find_spec(target) is not None
-        except ModuleNotFoundError:
-            found = False
-        if not found:
+        spec = _guarded(target, None, lambda: _spec(target))
+        if spec is None:
             raise BadCandidate(f"candidate {target!r} is no module that can be found; allowed: {ALLOWED}")
-        module = _guarded(target, lambda: importlib.import_module(target))
-    source = getattr(module, "__file__", None)
-    return _offered(target, module, Path(source) if source else None)
+        origin = Path(spec.origin) if spec.has_location and spec.origin else None
+        return _guarded(target, origin, lambda: importlib.import_module(target)), origin
 
 
-def _offered(target: str, module: ModuleType, path: Path | None) -> Candidate:
+def _spec(target: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(target)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (target + ".").startswith(error.name + "."):
+            return None  # the module or its parent; else its parent imports what is not here
+        raise
+
+
+def _offered(target: str, module: ModuleType, path: Path | None, notes: tuple[str, ...]) -> Candidate:
     operators = {}
     for name in OPERATORS:
         function = getattr(module, name, None)
@@ -87,7 +122,7 @@ def _offered(target: str, module: ModuleType, path: Path | None) -> Candidate:
         operators[name] = function
     if not operators:
         raise BadCandidate(f"candidate {target!r} offers no operator; allowed: {ALLOWED}")
-    return Candidate(target, path, _digest(path), operators)
+    return Candidate(target, path, _digest(path), operators, notes)
 
 
 def _digest(path: Path | None) -> str:
@@ -107,29 +142,51 @@ def _execute(target: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     loader = spec.loader
     with _shims():
-        _guarded(target, lambda: loader.exec_module(module))
+        _guarded(target, path, lambda: loader.exec_module(module))
     return module
 
 
-def _guarded(target: str, action: Callable[[], object]) -> ModuleType:
-    """Runs an import; whatever it raises becomes one line."""
+def _guarded(target: str, path: Path | None, action: Callable[[], Result]) -> Result:
+    """Runs an import; whatever it raises becomes one line with the candidate's line, in `path` where that is known."""
     try:
-        return action()  # type: ignore[return-value]  # exec_module's None is unused
+        return action()
     except SyntaxError as error:
         place = f"{Path(error.filename or target).name}:{error.lineno}"
         raise BadCandidate(f"candidate {target!r} is not Python: {error.msg} ({place})") from error
     except ImportError as error:
         shims = "vllm.triton_utils is the only module supplied where it is absent"
-        raise BadCandidate(f"candidate {target!r} imports what is not here: {error} ({shims})") from error
-    except KeyboardInterrupt:
-        raise
+        words = f"imports what is not here: {one_line(error)} ({line_of(error, path)}; {shims})"
+        raise BadCandidate(f"candidate {target!r} {words}") from error
     except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
-        detail = " ".join(str(error).split()) or "no message"
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"({Path(last.filename).name}:{last.lineno})"
-        raise BadCandidate(
-            f"candidate {target!r} fails when executed: {type(error).__name__}: {detail} {place}"
-        ) from error
+        if is_of_the_user(error):
+            raise
+        words = f"fails when executed: {type(error).__name__}: {one_line(error)} ({line_of(error, path)})"
+        raise BadCandidate(f"candidate {target!r} {words}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """The error's message, its middle left out where it is long: compilers put the reason last."""
+    message = " ".join(str(error).split()) or "no message"
+    return message if len(message) <= 400 else f"{message[:80]} … {message[-300:]}"
+
+
+def line_of(error: BaseException, path: Path | None) -> str:
+    """`file:line` where an error passed through the candidate last; where it was raised, if that is elsewhere."""
+    frame = _last_frame(error, path)
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+def source_of(error: BaseException, path: Path | None) -> str:
+    """What `line_of` gives, with the function and the text of the line."""
+    frame = _last_frame(error, path)
+    return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
+
+
+def _last_frame(error: BaseException, path: Path | None) -> traceback.FrameSummary:
+    frames = traceback.extract_tb(error.__traceback__)
+    home = path.parent if path is not None and path.name == "__init__.py" else path
+    own = [frame for frame in frames if home is not None and Path(frame.filename).is_relative_to(home)]
+    return (own or frames)[-1]
 
 
 class _shims:

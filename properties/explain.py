@@ -8,6 +8,7 @@ import torch
 
 from properties.cases import Forward, Geometry
 from properties.tensors import Batch
+from properties.verdict import Source, Tap
 
 
 def owner(case: Forward, row: int) -> int | None:
@@ -32,6 +33,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
+def differ(count: int, total: int, noun: str, of: str = "") -> str:
+    """`1 of 2 elements differs`, `2 of 2 elements of the cache differ`."""
+    return f"{count} of {plural(total, noun)}{of} differ{'s' if count == 1 else ''}"
+
+
 def let(batch: Batch, row: int) -> str:
     """What the case is, for one row: its request's history, new tokens and blocks."""
     case = batch.case
@@ -51,43 +57,66 @@ def let(batch: Batch, row: int) -> str:
     )
 
 
-def then(batch: Batch, row: int) -> str:
-    """What follows from the contract: where each tap of a row comes from."""
+def meant(batch: Batch, row: int, channel: int) -> tuple[Tap, ...]:
+    """Where each tap of an output element comes from; none where the row has no slot."""
     case = batch.case
     index = owner(case, row)
+    if int(batch.slots[row]) < 0 or index is None:
+        return ()
+    first, start = case.first_rows[index], case.requests[index].start
+    return taps(start + row - first, channel, start, first, case.geometry, batch.placement.blocks[index])
+
+
+def then(batch: Batch, row: int, sources: Sequence[Tap]) -> str:
+    """What follows from the contract: where each tap of a row comes from."""
+    case = batch.case
     if int(batch.slots[row]) < 0:
         value = "its own x" if case.use_residual else "0"
         return f"row {row} has slot {int(batch.slots[row])}: it stores nothing and its output is {value}"
-    assert index is not None  # only padding has no owner, and padding has no slot
-    first, start = case.first_rows[index], case.requests[index].start
-    return taps(start + row - first, start, first, case.geometry, batch.placement.blocks[index])
+    return tap_words(locate(case, row, 0)["position"], sources)
 
 
 def taps(
-    position: int, start: int, first_row: int, geometry: Geometry, blocks: Mapping[int, int] | Sequence[int | None]
-) -> str:
+    position: int,
+    channel: int,
+    start: int,
+    first_row: int,
+    geometry: Geometry,
+    blocks: Mapping[int, int] | Sequence[int | None],
+) -> tuple[Tap, ...]:
     """Where each tap of a position comes from: `x`, a block of the request by logical number, or before its start."""
     sources = []
-    for tap in range(geometry.W):
-        source = position - (geometry.W - 1) + tap
+    head, d = divmod(channel, geometry.ws)
+    for source in range(position - (geometry.W - 1), position + 1):
         if source < 0:
-            sources.append(f"tap {tap} is 0 (position {source})")
+            sources.append(Source("nothing", source))
         elif source >= start:
-            sources.append(f"tap {tap} is x[{first_row + source - start}]")
+            sources.append(Source("x", source, row=first_row + source - start, channel=channel))
         else:
             block, offset = divmod(source, geometry.N)
-            sources.append(f"tap {tap} is block {blocks[block]} offset {offset}")
-    return f"position {position}: " + ", ".join(sources)
+            d_of_row = geometry.off_s + d
+            sources.append(Source("cache", source, block=blocks[block], offset=offset, head=head, d=d_of_row))
+    return tuple(Tap(index, source) for index, source in enumerate(sources))
+
+
+def tap_words(position: object, sources: Sequence[Tap]) -> str:
+    """Where the taps of a position come from, in words."""
+    words = [
+        f"tap {tap.index} is "
+        + (f"0 (position {tap.meant.position})" if tap.meant.kind == "nothing" else str(tap.meant))
+        for tap in sources
+    ]
+    return f"position {position}: {', '.join(words)}"
 
 
 def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     """How many elements differ, by a mask `[T, C]`, and what they have in common."""
-    case = batch.case
-    rows = set(wrong.any(dim=1).nonzero().flatten().tolist())
-    channels = set(wrong.any(dim=0).nonzero().flatten().tolist())
+    case, geometry = batch.case, batch.case.geometry
+    rows = sorted(set(wrong.any(dim=1).nonzero().flatten().tolist()))
+    channels = sorted(set(wrong.any(dim=0).nonzero().flatten().tolist()))
     owners = {owner(case, row) for row in rows}
     count, total = int(wrong.sum()), wrong.numel()
-    words = f"{count} of {plural(total, 'element')} differ" + ("s" if count == 1 else "")
+    words = differ(count, total, "element")
     if count == total:
         return words
     if owners == {None}:
@@ -96,7 +125,22 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     if len(owners) == 1 and len(case.requests) > 1:
         common.append(f"of request {owners.copy().pop()}")
     if len(rows) == 1 and case.T > 1:
-        common.append(f"in row {min(rows)}")
-    if len(channels) == 1 and case.geometry.C > 1:
-        common.append(f"in channel {min(channels)}")
+        common.append(f"in row {rows[0]}")
+    elif case.T > len(rows) and bool((batch.slots[rows] < 0).all()):
+        common.append("in rows without a slot")
+    elif case.T > len(rows) and all(_is_early(case, row) for row in rows):
+        common.append(f"in the first {geometry.W - 1} rows of a request, whose taps reach back before the forward")
+    heads = {channel // geometry.ws for channel in channels}
+    if len(channels) == 1 and geometry.C > 1:
+        common.append(f"in channel {channels[0]}")
+    elif len(channels) < geometry.C and len(heads) == 1 and geometry.H > 1:
+        common.append(f"of head {min(heads)}")
+    elif len(channels) < geometry.C and channels[-1] - channels[0] + 1 == len(channels):
+        common.append(f"in channels {channels[0]} to {channels[-1]}")
     return f"{words}, all {' '.join(common)}" if common else words
+
+
+def _is_early(case: Forward, row: int) -> bool:
+    """Whether a row lies less than W - 1 rows behind its request's first one: it has taps before the forward."""
+    index = owner(case, row)
+    return index is not None and row - case.first_rows[index] < case.geometry.W - 1

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from properties import candidate, configurations, engines, tally
+from properties import candidate, configurations, engines, interrupts, surroundings, tally
+from properties.baseline import Baseline
 from properties.engines.base import Engine, Ops
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
@@ -21,13 +22,17 @@ class Judge:
     specialisations: int = 0
 
     @classmethod
-    def from_options(cls, target: str, engine_name: str, base: Path) -> Judge:
-        """Loads and binds; raises BadCandidate or BadEngine with one line.
+    def from_options(cls, target: str, engine_name: str, base: Path, baseline: str | None = None) -> Judge:
+        """Loads and binds, a kernel to compare with too; raises BadCandidate or BadEngine with one line.
 
         The engine comes first: Triton's interpreter must be asked for before a kernel is defined.
         """
+        interrupts.watch()
         engine = engines.choose(engine_name)
-        return cls(engine.bind(candidate.load(target, base)), engine)
+        ops = engine.bind(candidate.load(target, base))
+        if baseline is not None:
+            ops.baseline = Baseline(candidate.load(baseline, base), engine)
+        return cls(ops, engine)
 
     def header(self, profile: str) -> list[str]:
         """What is judged, on what, with which versions."""
@@ -36,8 +41,10 @@ class Judge:
         versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy", "hypothesis"))
         return [
             f"judging: {one.title}, {', '.join(one.operators)}{missing}",
+            *([f"baseline: {self.ops.baseline.candidate.title}"] if self.ops.baseline else []),
             f"engine: {self.engine.title()}; profile {profile}",
             f"versions: Python {platform.python_version()}, {versions}",
+            *(f"note: importing the candidate {note}" for note in one.notes),
         ]
 
     def travel(self) -> dict[str, object]:
@@ -45,6 +52,7 @@ class Judge:
         return {
             "counts": tally.dump(),
             "configurations": configurations.LAUNCHES,
+            "notes": surroundings.NOTES,
             "specialisations": self.engine.specialisations(),
         }
 
@@ -52,13 +60,15 @@ class Judge:
         """Adds the counts of another process."""
         tally.merge(travelled.get("counts", {}))  # type: ignore[arg-type]  # what dump() made
         configurations.merge(travelled.get("configurations", {}))  # type: ignore[arg-type]  # as travel() put it
+        surroundings.merge(travelled.get("notes", {}))  # type: ignore[arg-type]  # as travel() put it
         self.specialisations += int(str(travelled.get("specialisations", 0)))
 
     def failed(self) -> bool:
         """Whether a property was violated, or it or a configuration left unjudged though it is offered."""
-        verdicts = [(tally.verdict(name, count)[0], count) for name, count in tally.COUNTS.items()]
         if configurations.missed():
             return True
+        counts = {name: count for name, count in tally.COUNTS.items() if name not in tally.SKIPPED}
+        verdicts = [(tally.verdict(name, count)[0], count) for name, count in counts.items()]
         return any(what == VIOLATED or (what == NOT_JUDGED and not count.excused) for what, count in verdicts)
 
     def summary(self) -> list[str]:
@@ -70,8 +80,8 @@ class Judge:
             unit = "held beside" if what == VIOLATED else "cases"
             cases = f"{count.judged:>7,} {unit}" if count.judged else " " * 13
             lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
-            if count.example:
-                lines += [f"           {line}" for line in count.example.splitlines() if line]
+            for example in count.examples.values():
+                lines += [f"           {line}" for line in example.splitlines() if line]
         if not lines:
             return []
         tallied = [tally.verdict(name, count)[0] for name, count in tally.COUNTS.items()]
@@ -80,7 +90,12 @@ class Judge:
         lines += [f"missing    {name} is not offered by the candidate" for name in self.ops.candidate.missing]
         lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
         lines += configurations.lines()
-        own = self.engine.specialisations()
-        compiled = "unknown" if own < 0 else f"{self.specialisations + own:,}"
+        lines += surroundings.lines()
+        compiled = "unknown" if (known := self.compiled()) is None else f"{known:,}"
         lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
         return lines
+
+    def compiled(self) -> int | None:
+        """How many specialisations all processes of the run compiled, None where the engine cannot tell."""
+        own = self.engine.specialisations()
+        return None if own < 0 else self.specialisations + own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +23,16 @@ class Guarded:
     view: torch.Tensor
     memory: torch.Tensor  # the whole allocation, flat; the view itself where that is sparse
     before: torch.Tensor  # its contents when the case was built
+
+    def where(self, index: Sequence[int]) -> int:
+        """The place in `memory` of an element of `view`."""
+        steps = contiguous(tuple(self.view.shape)) if self.memory is self.view else self.view.stride()
+        first = 0 if self.memory is self.view else self.view.storage_offset()
+        return int(first + sum(at * step for at, step in zip(index, steps, strict=True)))
+
+    def settle(self) -> None:
+        """Takes what it holds now for what it held before."""
+        self.before.copy_(self.memory)
 
     @property
     def changed(self) -> torch.Tensor:

@@ -38,7 +38,7 @@ PROMISES = (
     Promise(
         "cache",
         "stored inputs are there *(bits)*; everything else is unchanged *(bits)*, other streams and the gap included",
-        ("cache.stores_inputs", "cache.write_frame"),
+        ("cache.stores_inputs", "cache.write_frame", "cache.process_frame"),
     ),
     Promise(
         "cache",
@@ -124,7 +124,7 @@ PROMISES = (
     Promise(
         "metadata",
         "equals the plain `searchsorted` construction *(bits)*, empty requests and empty tails included",
-        ("metadata.searchsorted", "metadata.refuses"),
+        ("metadata.searchsorted", "metadata.refuses", "metadata.process_frame"),
     ),
     Promise(
         "graphs",

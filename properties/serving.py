@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,13 @@ import torch
 
 from properties import contents
 from properties.books import Span
+from properties.calls import Call
 from properties.cases import Geometry
 from properties.contract import DTYPES
 from properties.memory import RED_ZONE, Guarded, contiguous, guard, moved, owned
 from properties.pool import Pages, Pool
 
+METADATA = ("positions", "seq_idx", "slot_mapping", "query_start")
 NO_SLOT = (-1, -2, -(2**40))  # what padding has in place of a slot, in turn
 LOST = (-1, 0, 2**30, -(2**31))  # what a table holds for blocks that nobody needs, in turn
 
@@ -46,6 +49,16 @@ class Part:
     channels: slice
 
 
+@dataclass(frozen=True)
+class Filled:
+    """One forward as the buffers were filled for it, and what the whole memory of the cache held before it."""
+
+    spans: list[Span]
+    x: torch.Tensor
+    has_slots: bool
+    cache: torch.Tensor
+
+
 class Server:
     """Owns a cache and the buffers of a forward, refills them in place and sends them through the operators.
 
@@ -70,6 +83,7 @@ class Server:
     ) -> None:
         self.ops, self.activation, self.use_residual = ops, activation, use_residual
         self.has_own_metadata = has_own_metadata
+        self.log: list[Filled] = []  # every forward so far
         self.pool = Pool(num_blocks, geometry.N)
         self.room = room or Room(num_blocks * geometry.N, 4, num_blocks)
         self.parts = list(_parts(streams or (geometry,), layers))
@@ -123,6 +137,7 @@ class Server:
 
         Of positions and block table only what the spans need is written: the rest stays stale.
         """
+        self.log.append(Filled(spans, x, has_slots, self.guarded["cache"].memory.clone()))
         counts = [span.count for span in spans]
         T = len(x)
         slots = np.array([NO_SLOT[row % len(NO_SLOT)] for row in range(T)], np.int64)
@@ -147,22 +162,45 @@ class Server:
 
         The buffers alone say what is computed, and they stay where they are: one launch may be a captured graph's.
         """
-        given = {name: self.guarded[name].view[:T] for name in ("positions", "seq_idx", "slot_mapping", "query_start")}
-        return [
-            self.ops.fused_sconv(
-                x=self.guarded[f"x {index}"].view[:T],
-                weight=self.guarded[f"weight {index}"].view,
-                cache=self.caches[part.layer],
-                block_table=self.guarded["block_table"].view,
-                **given,
-                off_s=part.geometry.off_s,
-                ws=part.geometry.ws,
-                block_size=self.pool.N,
-                activation=self.activation,
-                use_residual=self.use_residual,
-            )
-            for index, part in enumerate(self.parts)
-        ]
+        return [self.ops.fused_sconv(**self.arguments(index, T)) for index in range(len(self.parts))]
+
+    def arguments(self, index: int, T: int) -> dict[str, Any]:
+        """What stream `index` of all layers is called with for the first `T` rows."""
+        part = self.parts[index]
+        return {
+            "x": self.guarded[f"x {index}"].view[:T],
+            "weight": self.guarded[f"weight {index}"].view,
+            "cache": self.caches[part.layer],
+            "block_table": self.guarded["block_table"].view,
+            **{name: self.guarded[name].view[:T] for name in METADATA},
+            "off_s": part.geometry.off_s,
+            "ws": part.geometry.ws,
+            "block_size": self.pool.N,
+            "activation": self.activation,
+            "use_residual": self.use_residual,
+        }
+
+    def call(self, index: int, T: int) -> Call:
+        """The call of stream `index`, to be made again."""
+        shared = ("cache", "block_table", *METADATA)
+        own = {"x": self.guarded[f"x {index}"], "weight": self.guarded[f"weight {index}"]}
+        return Call(self.arguments(index, T), {**own, **{name: self.guarded[name] for name in shared}})
+
+    def twin(self, index: int) -> Server:
+        """A server in other memory, filled for forward `index` of the log, with the cache as it was before that."""
+        filled, other = self.log[index], copy(self)
+        other.guarded, other.log, other.has_own_metadata = {}, [], False
+        for name, one in self.guarded.items():
+            memory = one.memory.clone()
+            view = memory.as_strided(one.view.shape, one.view.stride(), one.view.storage_offset())
+            other.guarded[name] = Guarded(name, view, memory, memory.clone())
+        cache = other.guarded["cache"]
+        cache.memory.copy_(filled.cache)
+        other.caches = [cache.view[:, layer] for layer in range(len(self.caches))]
+        other.fill(filled.spans, filled.x, has_slots=filled.has_slots)
+        for guarded in other.guarded.values():
+            guarded.settle()
+        return other
 
     def expect_stores(self, T: int) -> None:
         """Enters what the first `T` rows must have stored into what the cache is expected to be."""

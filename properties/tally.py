@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import wraps
@@ -19,8 +19,11 @@ class Count:
     violated: int = 0
     edges: set[str] = field(default_factory=set)
     reasons: set[str] = field(default_factory=set)  # why it was not judged
-    example: str = ""  # the shortest violation seen while another property was judged
+    examples: dict[str, str] = field(default_factory=dict)  # seen while others were judged: by line, the shortest each
+    dtypes: set[str] = field(default_factory=set)  # of the cases that were judged
+    violated_dtypes: set[str] = field(default_factory=set)
     excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
+    near: int = 0  # cases that held within a bound, with other bits than the baseline's
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,19 @@ class Property:
             return f"{ops.name} offers no {self.operator}"
         if self.needs_hazards and not ops.engine.sees_hazards:
             return f"the engine {ops.engine.name} does not observe hazards; judge with --engine ttir"
+        if self.group == "baseline" and ops.baseline is None:
+            return "no --baseline is given"
+        if self.group == "baseline" and not ops.baseline.offers(self.operator):
+            return f"the baseline {ops.baseline.name} offers no {self.operator}"
         if self.group == "graphs" and ops.engine.no_graphs:
             return str(ops.engine.no_graphs)
         return None
 
 
+MOST_EXAMPLES = 3  # of a property; lines of one fault hide one another no longer
 CATALOGUE: dict[str, Property] = {}
 COUNTS: dict[str, Count] = {}
+SKIPPED: dict[str, str] = {}  # properties that are not judged because the user says so, and where it is explained
 
 Invariant = TypeVar("Invariant", bound=Callable[..., None])
 
@@ -99,7 +108,9 @@ def counting(entry: Property, ops: Any, case: Any) -> Iterator[None]:
         with ops.judging(entry.name, case):
             yield
     except Violation as violation:
-        COUNTS.setdefault(violation.property_name, Count()).violated += 1
+        found = COUNTS.setdefault(violation.property_name, Count())
+        found.violated += 1
+        found.violated_dtypes |= dtype_of(violation.case)
         raise
     except NotJudged as reason:
         count.reasons.add(str(reason))
@@ -113,23 +124,48 @@ def count_case(entry: Property, case: Any) -> None:
     """Counts a case for which a property held."""
     count = COUNTS.setdefault(entry.name, Count())
     count.judged += 1
+    count.dtypes |= dtype_of(case)
     if entry.edges is not None:
         count.edges |= entry.edges(case)
+
+
+def count_near(name: str) -> None:
+    """Counts a case in which the candidate's bits are not the baseline's, though both are within the bound."""
+    COUNTS.setdefault(name, Count()).near += 1
 
 
 def note(violation: Violation) -> None:
     """Counts a violation that was seen while another property was judged, and keeps the shortest."""
     count = COUNTS.setdefault(violation.property_name, Count())
     count.violated += 1
-    words = str(violation)
-    if not count.example or len(words) < len(count.example):
-        count.example = words
+    count.violated_dtypes |= dtype_of(violation.case)
+    _keep(count.examples, {violation.at: str(violation)})
+
+
+def _keep(examples: dict[str, str], others: Mapping[str, str]) -> None:
+    """Adds examples by source line: the shortest of each line, and the shortest few of all."""
+    for at, words in others.items():
+        examples[at] = min(examples.get(at, words), words, key=len)
+    for at in sorted(examples, key=lambda at: len(examples[at]))[MOST_EXAMPLES:]:
+        del examples[at]
+
+
+def dtype_of(case: Any) -> set[str]:
+    """The dtype of a case's inputs, if it has such."""
+    one = getattr(case, "forward", None) or next(iter(getattr(case, "forwards", ())), case)
+    geometry = getattr(one, "geometry", None)
+    return {geometry.dtype} if geometry is not None else set()
 
 
 def verdict(name: str, count: Count) -> tuple[str, str]:
     """The verdict on a property and its reason, from what was counted."""
+    if name in SKIPPED:
+        return NOT_JUDGED, f"skipped: {SKIPPED[name]}" + "; seen violated all the same" * (count.violated > 0)
     if count.violated:
-        return VIOLATED, ""
+        others = count.dtypes - count.violated_dtypes
+        words = [f"in {', '.join(sorted(count.violated_dtypes))}"] if count.violated_dtypes else []
+        words += [f"{', '.join(sorted(others))} held"] if others and words else []
+        return VIOLATED, "; ".join(words)
     missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
     if count.reasons:
         return NOT_JUDGED, "; ".join(sorted(count.reasons))
@@ -137,7 +173,9 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         return NOT_JUDGED, "no case was judged"
     if missing:
         return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
-    return HOLDS, ""
+    if name.startswith("baseline.") and count.near:
+        return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
+    return HOLDS, "equal in all bits" if name.startswith("baseline.") else ""
 
 
 def dump() -> dict[str, dict[str, Any]]:
@@ -152,7 +190,10 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count = COUNTS.setdefault(name, Count())
         count.judged += other["judged"]
         count.violated += other["violated"]
+        count.near += other["near"]
         count.excused |= other["excused"]
-        count.example = min((count.example, other["example"]), key=lambda words: (not words, len(words)))
+        _keep(count.examples, other["examples"])
+        count.dtypes |= set(other["dtypes"])
+        count.violated_dtypes |= set(other["violated_dtypes"])
         count.edges |= set(other["edges"])
         count.reasons |= set(other["reasons"])

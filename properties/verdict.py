@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
@@ -12,7 +12,8 @@ HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 class Source:
     """Where a tap's input is: a row of `x`, an element of the cache, or nowhere (it is 0).
 
-    kind: "x", "cache", "nothing" or "unknown". `channel` is of `x`; in the cache it is `head` and `d`.
+    kind: "x", "cache", "nothing", "outside" (memory around a tensor), "sum" (of several) or "unknown". `channel` is of
+    `x`; in the cache it is `head` and `d`. `note` says what "outside", "sum" and "unknown" are.
     position: the request's absolute position that lies there, where one does.
     """
 
@@ -27,17 +28,33 @@ class Source:
     note: str = ""  # what is special there: "the null block", "another request's", "padding"
 
     def __str__(self) -> str:
-        words = {"x": f"x[{self.row}]", "cache": f"block {self.block} offset {self.offset}", "nothing": "nothing"}
-        return words.get(self.kind, "an unknown place") + (f" ({self.note})" if self.note else "")
+        words = {"x": f"x[{self.row}]", "cache": f"block {self.block} offset {self.offset}", "nothing": "nowhere"}
+        if self.kind not in words:
+            return self.note or "an unknown place"
+        return words[self.kind] + (f" ({self.note})" if self.note else "")
+
+    def is_at(self, other: Source) -> bool:
+        """Whether both are the same place, whatever is said of it."""
+        mine, its = ((one.row, one.block, one.offset, one.channel, one.head, one.d) for one in (self, other))
+        return self.kind == other.kind and mine == its
 
 
 @dataclass(frozen=True)
 class Tap:
-    """Tap `index` of the wrong element: where it is meant to come from, and where it came from, if that was probed."""
+    """Tap `index` of the wrong element: where it is meant to come from, and where it came from, if that was probed.
+
+    weight: the element (channel, column) of the weight that multiplies it, if that was probed.
+    """
 
     index: int
     meant: Source
     came: Source | None = None
+    weight: tuple[int, int] | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it was probed and came from elsewhere."""
+        return self.came is not None and not self.came.is_at(self.meant)
 
 
 @dataclass(frozen=True)
@@ -67,6 +84,7 @@ class Violation(AssertionError):
     configuration: of the autotuned kernels that ran, in words.
     taps: of that element, oldest first; empty where the element is no output of `fused_sconv`.
     spread: all elements that differ, where the output or something of its shape does.
+    step: of a case of several forwards, the one that fails, counted from 0.
     let / then / but: what the case is, what follows from the contract, what was found instead.
     """
 
@@ -83,6 +101,26 @@ class Violation(AssertionError):
     configuration: str = ""
     taps: tuple[Tap, ...] = ()
     spread: Spread | None = None
+    step: int | None = None
+
+    def because(self, explanation: Callable[[Violation], None]) -> Violation:
+        """Remembers what looks for the cause, by more runs of the candidate; returns the violation."""
+        self._explanation: Callable[[Violation], None] | None = explanation
+        return self
+
+    def explain(self) -> Violation:
+        """Looks for the cause, once, and puts it into `taps`, `at` and `but`; what fails there is said in `but`."""
+        explanation, self._explanation = getattr(self, "_explanation", None), None
+        if explanation is not None:
+            try:
+                explanation(self)
+            except Exception as error:  # the violation itself must not be lost over it
+                self.found(f"looking for the cause failed: {type(error).__name__}: {error}")
+        return self
+
+    def found(self, cause: str) -> None:
+        """Puts a cause before what else `but` says."""
+        self.but = "; ".join(filter(None, (cause, self.but)))
 
     @property
     def headline(self) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +20,8 @@ from properties.invariants.history import Living
 from properties.lives import Deed, Life
 from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
+from tests.keys import FOUND
+from tests.reproducing import how_to_see_it_again
 
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
@@ -68,12 +68,14 @@ def judge(
     try:
         test()
         # last, since Hypothesis would tell a failing one as it is, and pinned cases are large
+        again = "\nA pinned case, which is not shrunk."
         for case, choice in product(pinned, choices):
             invariant(ops.configured(choice), case)
     except (Violation, NotJudged) as error:
         found = error
     except OutOfPatience:
         found = patience.smallest
+        again = "\nNot shrunk to the end: the time for that was over, so a smaller case may fail as well."
     except Flaky:
         found = patience.smallest
         if found is None:
@@ -82,8 +84,13 @@ def judge(
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
     if found is not None:
+        if isinstance(found, Violation):
+            found.explain()
+            request.node.stash[FOUND] = found  # for the report
+            request.node.user_properties.append(("violated", found.property_name))
         words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
-        pytest.fail(f"{words}\n{_reproduce(request, ops)}", pytrace=False)
+        command = how_to_see_it_again(request, ops, found if isinstance(found, Violation) else None)
+        pytest.fail(f"{words}\n{command}", pytrace=False)
 
 
 def live(
@@ -188,10 +195,3 @@ def _leave(entry: tally.Property, excuse: str) -> None:
     count.reasons.add(excuse)
     count.excused = True
     pytest.skip(f"not judged [{entry.name}]: {excuse}")
-
-
-def _reproduce(request: pytest.FixtureRequest, ops: Ops) -> str:
-    root, python = request.config.rootpath, Path(sys.executable)
-    shown = python.relative_to(root) if python.is_relative_to(root) else python
-    command = f"{shown} -m pytest '{request.node.nodeid}'"
-    return f"Reproduce:    {command} --candidate {ops.candidate.target} --engine {ops.engine.name}"

@@ -31,3 +31,8 @@ def test_read_frame(judged, dtype):
 def test_table_frame(judged, dtype):
     """Puts garbage into every table entry that no window needs."""
     judged(cache.table_frame, forwards(dtype, activations=ACTIVATIONS), *pinned_edges.forwards(dtype))
+
+
+def test_process_frame(judged, dtype):
+    """Reads what belongs to the whole process before and after."""
+    judged(cache.process_frame, forwards(dtype, activations=ACTIVATIONS), *pinned_edges.forwards(dtype), share=0.5)

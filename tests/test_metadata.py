@@ -19,3 +19,8 @@ def test_searchsorted(judged):
 def test_refuses(judged):
     """Tries the three calls that must raise ValueError, and the tightest that must not."""
     judged(metadata.refuses, calls(), *pinned_edges.metadata())
+
+
+def test_process_frame(judged):
+    """Reads what belongs to the whole process before and after."""
+    judged(metadata.process_frame, calls(), *pinned_edges.metadata(), share=0.5)

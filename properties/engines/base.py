@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cached_property
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from properties import configurations, tally
-from properties.candidate import Candidate
+from properties import configurations, surroundings, tally
+from properties.calls import Rerun
+from properties.candidate import Candidate, one_line, source_of
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN
 from properties.engines.recording import Recording
-from properties.ttir import Launch, frontend, frozen
+from properties.interrupts import is_of_the_user
+from properties.ttir import Accesses, Launch, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
 
@@ -53,6 +55,12 @@ class Engine:
         """What surrounds one call: memory that nobody wrote reads as NaN. `read_only` must not be written."""
         return filled_memory()
 
+    @contextmanager
+    def watching(self) -> Iterator[Accesses | None]:
+        """What surrounds a call that is made to explain a failure: who touched what, where the engine sees that."""
+        with self.running([]):
+            yield None
+
     def own_error(self, error: BaseException) -> BaseException | None:
         """The engine's own shortcoming behind an exception of a call, or None where it is the candidate's."""
         return None
@@ -80,7 +88,9 @@ class Engine:
 
 
 class Ops:
-    """The operators under judgement, as invariants call them."""
+    """The operators under judgement, as invariants call them; `baseline` are those of a kernel to compare with."""
+
+    baseline: Ops | None = None
 
     def __init__(self, candidate: Candidate, engine: Engine) -> None:
         self.candidate, self.engine = candidate, engine
@@ -137,14 +147,26 @@ class Ops:
         """The candidate's `sconv_seq_metadata`, run by the engine."""
         return self._call("sconv_seq_metadata", arguments, named)
 
-    def refusal(self, operator: str, *arguments: Any, **named: Any) -> Exception | None:
+    def refusal(self, operator: str, *arguments: Any, **named: Any) -> BaseException | None:
         """What an operator raises when called so, or None if it accepts."""
-        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen):
+        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen), self._watched(operator):
             try:
                 self.candidate.operators[operator](*arguments, **named)
-            except Exception as error:
+            except BaseException as error:  # as in _call
+                if is_of_the_user(error):
+                    raise
                 return error
         return None
+
+    @property
+    def rerun(self) -> Rerun:
+        """What calls `fused_sconv` again as it is configured now, to explain a failure."""
+        return partial(self._again, self.tuned.choice)
+
+    def _again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
+        """One call in a configuration; what is seen does not count. The result, and accesses if they are seen."""
+        with self.engine.watching() as accesses, frontend.choosing(choice):
+            return self.candidate.operators["fused_sconv"](**arguments), accesses
 
     def constants(self, operator: str, **named: Any) -> set[int]:
         """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
@@ -154,9 +176,13 @@ class Ops:
         function = self.candidate.operators[operator]
         known = [*vars(inspect.getmodule(function) or object).values()]
         known += [value for every in frontend.configurations(self._packages) for one in every for value in one.values()]
-        surroundings = self.engine.running([]), frontend.choosing(0)
-        with surroundings[0], surroundings[1], frontend.noting_constants() as noted, suppress(Exception):
-            function(**named)  # what goes wrong here is judged elsewhere
+        around = self.engine.running([]), frontend.choosing(0)
+        with around[0], around[1], frontend.noting_constants() as noted, self._watched(operator):
+            try:
+                function(**named)
+            except BaseException as error:  # what goes wrong here is judged elsewhere
+                if is_of_the_user(error):
+                    raise
         return noted | {value for value in known if type(value) is int}
 
     def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -165,15 +191,19 @@ class Ops:
         given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
         inputs = [one for name, one in given.items() if isinstance(one, torch.Tensor) and name not in WRITTEN]
         # The engine's surroundings come first: a machine has a choice of its own.
-        with self.engine.running(inputs) as context, frontend.choosing(self.tuned.choice, self.tuned.seen):
+        choosing = frontend.choosing(self.tuned.choice, self.tuned.seen)
+        with self.engine.running(inputs) as context, choosing, self._watched(operator):
             try:
                 result = function(*arguments, **named)
-            except KeyboardInterrupt:
-                raise
             except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
+                if is_of_the_user(error):
+                    raise
                 raise self._raised(operator, error) from error
         self._observe(operator, context, result)
         return result
+
+    def _watched(self, operator: str) -> AbstractContextManager[None]:
+        return surroundings.kept(operator, self._property, self._case)
 
     def _observe(self, operator: str, context: Any, result: object) -> None:
         __tracebackhide__ = True
@@ -214,14 +244,8 @@ class Ops:
     def _raised(self, operator: str, error: BaseException) -> BaseException:
         if (own := self.engine.own_error(error)) is not None:
             return own
-        got = f"raised {type(error).__name__} on a case that the contract allows: {_in_one_line(error)}"
-        return Violation(self._property, operator, got=got, case=self._case)
-
-
-def _in_one_line(error: BaseException) -> str:
-    """The error's message, its middle left out where it is long: compilers put the reason last."""
-    message = " ".join(str(error).split()) or "no message"
-    return message if len(message) <= 400 else f"{message[:80]} … {message[-300:]}"
+        got = f"raised {type(error).__name__} on a case that the contract allows: {one_line(error)}"
+        return Violation(self._property, operator, got=got, at=source_of(error, self.candidate.path), case=self._case)
 
 
 @contextmanager

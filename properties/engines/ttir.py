@@ -12,7 +12,17 @@ import torch
 
 from properties.engines.base import Engine, filled_memory
 from properties.engines.recording import Recording, Taped
-from properties.ttir import CaptureForbidden, Hazard, Launch, Machine, Tape, Unsupported, frontend, specialisations
+from properties.ttir import (
+    Accesses,
+    CaptureForbidden,
+    Hazard,
+    Launch,
+    Machine,
+    Tape,
+    Unsupported,
+    frontend,
+    specialisations,
+)
 from properties.verdict import NotJudged, Violation
 
 # Triton's launcher skips an empty grid without a word: what it leaves unwritten is seen as unwritten.
@@ -36,6 +46,13 @@ class Ttir(Engine):
         """Replaces Triton's launch by the machine's."""
         with filled_memory(), Machine(read_only=read_only) as machine:
             yield machine
+
+    @contextmanager
+    def watching(self) -> Iterator[Accesses]:
+        """The machine, with a log of every access."""
+        accesses = Accesses()
+        with filled_memory(), Machine(accesses=accesses):
+            yield accesses
 
     def capture(self, region: Callable[[], Any], pool: Any) -> Recording:
         """Runs a region and notes what it does."""

@@ -11,8 +11,9 @@ import torch
 
 from properties.buckets import Buffers
 from properties.contents import bits
-from properties.explain import plural
-from properties.invariants.run import number, place
+from properties.explain import differ, plural
+from properties.invariants.run import number, place, spread
+from properties.replay_words import Told
 from properties.replays import Replays, replays_edges
 from properties.tally import invariant
 from properties.verdict import Violation
@@ -26,6 +27,9 @@ class _Step:
     """The step of one bucket: captured segments and eager stages, in order."""
 
     parts: list[tuple[bool, Any]] = field(default_factory=list)  # whether captured; the recording, or a stage's call
+    earlier: dict[str, list[torch.Tensor]] = field(
+        default_factory=dict
+    )  # outputs of earlier runs, by what ran, in words
     kept: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)  # outputs, what they last held
 
     def run(self, ops: Any) -> list[torch.Tensor]:
@@ -93,17 +97,27 @@ def _captured(ops: Any, case: Replays, name: str, buffers: Buffers, bucket: int,
     __tracebackhide__ = True
     before = buffers.copy()
     calls = buffers.stages(case, ops, bucket)
-    _eagerly(case, name, calls)
+    step = _Step(earlier={"the warm-up before the capture": _eagerly(case, name, calls)})
     if case.dummy == "pad":
         _same_caches(case, name, buffers, before, f"in a warm-up of {plural(bucket, 'row')} without a slot")
     warm = buffers.copy()
-    step = _Step()
     for is_captured, stages in case.segments:
         mine = [calls[stage] for stage in stages]
-        parts = [ops.capture(partial(_all, mine), pool)] if is_captured else mine
+        parts = [_capture(ops, case, mine, pool)] if is_captured else mine
         step.parts += [(is_captured, part) for part in parts]
     _same_caches(case, name, buffers, warm, "in the capture")
     return step
+
+
+def _capture(ops: Any, case: Replays, calls: list[Callable[[], Any]], pool: Any) -> Any:
+    __tracebackhide__ = True
+    try:
+        return ops.capture(partial(_all, calls), pool)
+    except Violation as violation:
+        about = f"{plural(len(calls), 'stage')} of a step captured, the buffers hold {_at_capture(case)}"
+        violation.let = violation.let or about
+        violation.then = violation.then or "a graph takes launches alone: nothing of a step may ask the host"
+        raise
 
 
 def _all(calls: list[Callable[[], Any]]) -> list[Any]:
@@ -129,14 +143,17 @@ def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, s
     """Replays a step and compares outputs, metadata and caches with an eager run on a copy of the buffers."""
     __tracebackhide__ = True
     bucket = case.bucket(index)
-    twin = buffers.copy()
+    twin, before = buffers.copy(), buffers.copy()
     with ops.engine.traced() as launches:
         wanted = _eagerly(case, name, twin.stages(case, ops, bucket))
-    _stored(case, name, index, twin)
+    _stored(case, name, index, twin, before)
     got = step.run(ops)
     recordings = [part for is_captured, part in step.parts if is_captured]
     is_whole = len(recordings) == len(step.parts)
-    same = partial(_same, case, name, _about(case, index), lambda: ops.frozen(recordings, launches) if is_whole else "")
+    told = Told(case, twin, before, bucket, step.earlier, got)
+    same = partial(
+        _same, case, name, _about(case, index), told, lambda: ops.frozen(recordings, launches) if is_whole else ""
+    )
     for stream, (one, other) in enumerate(zip(got, wanted, strict=True)):
         same(f"out of stream {stream}" if case.layers else "out", one, other)
     for kind, buffer in buffers.metadata.items():
@@ -147,9 +164,10 @@ def _compare(ops: Any, case: Replays, name: str, buffers: Buffers, index: int, s
     same("query_start_loc", buffers.query_start_loc, twin.query_start_loc)
     for layer, (one, other) in enumerate(zip(buffers.caches, twin.caches, strict=True)):
         same(_cache_of(case, layer), one, other)
+    step.earlier[f"the replay with forward {index}"] = [out.clone() for out in got]
 
 
-def _stored(case: Replays, name: str, index: int, eager: Buffers) -> None:
+def _stored(case: Replays, name: str, index: int, eager: Buffers, before: Buffers) -> None:
     """Raises if the eager run has not stored its rows: then nothing follows from a replay that does the same."""
     __tracebackhide__ = True
     slots = eager.metadata["slot_mapping"][: case.bucket(index)]
@@ -160,26 +178,41 @@ def _stored(case: Replays, name: str, index: int, eager: Buffers) -> None:
         stored = eager.caches[layer][block, :, offset, geometry.off_s : geometry.off_s + geometry.ws]
         wrong = bits(stored.reshape(len(rows), geometry.C)) != bits(x[rows])
         if wrong.any():
-            row = int(rows[wrong.nonzero()[0, 0]])
+            at, channel = (int(i) for i in wrong.nonzero()[0])
+            row, what = int(rows[at]), _cache_of(case, layer)
             words = f"does not hold x[{row}] at slot {int(slots[row])} after an eager run"
-            raise Violation(name, _cache_of(case, layer), got=words, let=_about(case, index), case=case)
+            where = (int(block[at]), channel // geometry.ws, int(offset[at]), geometry.off_s + channel % geometry.ws)
+            told = Told(case, eager, before, case.bucket(index))
+            found = Violation(name, what, got=words, let=_about(case, index), then=told.owed(what, where), case=case)
+            found.found(told.found(what, where, eager.caches[layer]))
+            raise found
 
 
 def _cache_of(case: Replays, layer: int) -> str:
     return f"cache of layer {layer}" if case.layers else "cache"
 
 
+def _at_capture(case: Replays) -> str:
+    return "padding alone" if case.dummy == "pad" else f"forward 0 ({plural(case.forwards[0].rows, 'row')})"
+
+
 def _about(case: Replays, index: int) -> str:
     forward, bucket = case.forwards[index], case.bucket(index)
-    held = "padding alone" if case.dummy == "pad" else f"forward 0 ({plural(case.forwards[0].rows, 'row')})"
     return (
-        f"a graph for {plural(bucket, 'row')}, captured with {held}, is replayed with forward {index}: "
+        f"a graph for {plural(bucket, 'row')}, captured with {_at_capture(case)}, is replayed with forward {index}: "
         f"{plural(forward.rows, 'row')} of {plural(len(forward.requests), 'request')}"
     )
 
 
 def _same(
-    case: Replays, name: str, about: str, because: Callable[[], str], what: str, got: torch.Tensor, wanted: torch.Tensor
+    case: Replays,
+    name: str,
+    about: str,
+    told: Told,
+    because: Callable[[], str],
+    what: str,
+    got: torch.Tensor,
+    wanted: torch.Tensor,
 ) -> None:
     """Raises the violation of the first element that differs from the eager run."""
     __tracebackhide__ = True
@@ -190,9 +223,12 @@ def _same(
     if not wrong.any():
         return
     where = place(wrong)
+    if what == "block_table":
+        where = dict(zip(("request", "column"), where.values(), strict=True))
     first = tuple(where.values())
-    count, reason = int(wrong.sum()), because()
-    differ = f"{count} of {plural(wrong.numel(), 'element')} {'differs' if count == 1 else 'differ'}"
+    count, is_output = int(wrong.sum()), what.startswith("out")
+    words = differ(count, wrong.numel(), "element")
+    causes = (because(), told.found(what, first, got))
     raise Violation(
         name,
         what,
@@ -200,8 +236,11 @@ def _same(
         got=f"{number(got[first])} after the replay",
         wanted=f"{number(wanted[first])} as in an eager run on the same buffers",
         let=about,
-        but=f"{differ}; {reason}" if reason else differ,
+        then=told.owed(what, first),
+        but="; ".join(filter(None, (*causes, words))),
         case=case,
+        taps=told.call(what).meant(*first) if is_output else (),
+        spread=spread(got, wanted, wrong, words) if is_output else None,
     )
 
 
@@ -210,8 +249,19 @@ def _same_caches(case: Replays, name: str, buffers: Buffers, before: Buffers, wh
     for layer, (one, other) in enumerate(zip(buffers.caches, before.caches, strict=True)):
         wrong = bits(one) != bits(other)
         if wrong.any():
-            words = f"has changed {when}"
-            raise Violation(name, _cache_of(case, layer), where=place(wrong), got=words, case=case)
+            what, where = _cache_of(case, layer), place(wrong)
+            told = Told(case, buffers, before, len(buffers.metadata["slot_mapping"]))
+            cause = told.found(what, tuple(where.values()), one)
+            raise Violation(
+                name,
+                what,
+                where=where,
+                got=f"has changed {when}",
+                let=f"the buffers hold {_at_capture(case)}",
+                then="only rows with a slot are stored, and a capture stores nothing that the run before it has not",
+                but="; ".join(filter(None, (cause, f"{plural(int(wrong.sum()), 'element')} changed"))),
+                case=case,
+            )
 
 
 def _still_there(case: Replays, name: str, index: int, bucket: int, step: _Step) -> None:

@@ -8,18 +8,18 @@ from typing import Any, NoReturn
 
 import torch
 
-from properties import explain
+from properties import alone, explain, step_words
 from properties.books import Books, bucket, life_edges
 from properties.bounds import allowed_error
 from properties.contents import bits
 from properties.histories import Histories
-from properties.invariants.cache import element
-from properties.invariants.run import checked, number
+from properties.invariants.caches import element
+from properties.invariants.run import checked, number, spread
 from properties.lives import Admit, Deed, Fork, Life, Step, WarmUp
 from properties.memory import Guarded
 from properties.serving import Part, Room, Server, Span
 from properties.tally import invariant
-from properties.verdict import Violation
+from properties.verdict import Tap, Violation
 
 MOST_ROWS, MOST_REQUESTS = 128, 8  # of a forward
 NEEDS = {
@@ -138,6 +138,7 @@ class Living:
         """Runs one forward and compares; rows of `padding` have no slot, those of a dummy request's span among them."""
         __tracebackhide__ = True
         server, T = self.server, len(x) + len(padding)
+        self.rows = T
         if T > MOST_ROWS or len(spans) > MOST_REQUESTS:
             raise ValueError(f"a forward has at most {MOST_ROWS} rows of {MOST_REQUESTS} requests: {spans}")
         server.fill(spans, torch.cat([x, padding]), has_slots=has_slots)
@@ -192,21 +193,31 @@ class Living:
         __tracebackhide__ = True
         row, channel = (int(i) for i in wrong.nonzero()[0])
         part = next(part for part in self.server.parts if channel < part.channels.stop)
-        where, let, then = self._place(spans, row, part)
+        channel -= part.channels.start
+        where, let, taps = self._place(spans, row, part, channel)
+        value = "its own x" if self.so_far.use_residual else "0"
+        then = explain.tap_words(where["position"], taps) if taps else f"its output is {value}"
+        but = explain.differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
+        step = self.so_far.steps[-1]
+        graph = f"the graph of {explain.plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
         raise Violation(
             self.property_name,
             "out",
-            where={**where, "channel": channel - part.channels.start},
-            got=number(out[row, channel]),
-            wanted=number(wanted[row, channel]) + note,
+            where={**where, "channel": channel},
+            got=number(out[row, part.channels][channel]),
+            wanted=number(wanted[row, part.channels][channel]) + note,
             let=let,
             then=then,
-            but=f"{int(wrong.sum())} of {explain.plural(wrong.numel(), 'element')} of this step differ",
+            but=but,
             case=self.so_far,
-        )
+            taps=taps,
+            spread=spread(out, wanted, wrong, but),
+        ).because(alone.output(self.ops.rerun, self.server, wrong, out, graph))
 
-    def _place(self, spans: list[Span], row: int, part: Part) -> tuple[dict[str, object], str, str]:
-        """A row of this step in words: where it is, what its sequence is, where its taps come from."""
+    def _place(
+        self, spans: list[Span], row: int, part: Part, channel: int
+    ) -> tuple[dict[str, object], str, tuple[Tap, ...]]:
+        """A row of this step: where it is, what its sequence is in words, where its taps come from."""
         case = self.so_far
         sizes = f"N = {case.geometry.N}, W = {case.geometry.W}"
         where: dict[str, object] = {"step": len(case.steps) - 1}
@@ -222,11 +233,10 @@ class Living:
                     f"sequence {span.sequence} has {explain.plural(span.start, 'token')} in the cache and "
                     f"{explain.plural(span.count, 'new row')} (blocks {', '.join(map(str, span.blocks))}), {sizes}"
                 )
-                then = explain.taps(position, span.start, first, case.geometry, span.blocks)
-                return {**where, "sequence": span.sequence, "position": position}, let, then
+                taps = explain.taps(position, channel, span.start, first, part.geometry, span.blocks)
+                return {**where, "sequence": span.sequence, "position": position}, let, taps
             first += span.count
-        value = "its own x" if case.use_residual else "0"
-        return {**where, "padding row": row}, f"row {row} has no slot, {sizes}", f"its output is {value}"
+        return {**where, "padding row": row}, f"row {row} has no slot, {sizes}", ()
 
     def _compare_memory(self, *names: str) -> None:
         """Every element of these buffers, red zones included, is what it should be; the cache to the last block."""
@@ -243,13 +253,18 @@ class Living:
         place = where.get("element")
         if guarded.name == "cache" and isinstance(place, tuple):
             where = dict(zip(("block", "layer", "head", "offset", "d"), place, strict=True))
-        raise Violation(
+        found = Violation(
             self.property_name,
             guarded.name,
             where={"step": len(self.so_far.steps) - 1, **where},
             got=number(guarded.memory[changed[0]]),
             wanted=number(guarded.before[changed[0]]),
-            then="cache, buffers and the memory around them hold what was stored, and else what they held before",
+            let=step_words.about(self.server),
+            then=step_words.owed(self.server, guarded.name, where),
             but=f"{explain.plural(len(changed), 'element')} of {guarded.name} differ",
             case=self.so_far,
         )
+        if guarded.name == "cache":
+            first = int(changed[0])
+            found.because(alone.memory(self.ops.rerun, self.server, self.rows, first, guarded.memory[first].clone()))
+        raise found

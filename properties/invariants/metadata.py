@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from properties.cases import Metadata, metadata_edges
 from properties.explain import plural
 from properties.tally import invariant
@@ -66,28 +68,72 @@ def compare(ops: Any, case: Metadata, property_name: str) -> None:
 
 def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: list[int], wanted: Any) -> Violation:
     row, first = wrong[0], batch.guarded[name].view.storage_offset()
-    if row >= batch.num_padded_tokens or row < 0:
-        kind = f"lies outside the {plural(batch.num_padded_tokens, 'padded row')} and must stay as it is"
-    elif row >= batch.num_actual_tokens:
-        kind = "is padding and must be 0"
-    else:
-        kind = "belongs to the last request whose first row is not beyond it and that has rows"
+    got = int(batch.guarded[name].memory[row + first])
     lengths = batch.case.lengths
     times = f", {batch.case.repeat} times over" if batch.case.repeat > 1 else ""
     return Violation(
         property_name,
         name,
         where={"row": row},
-        got=int(batch.guarded[name].memory[row + first]),
+        got=got,
         wanted=int(wanted[row + first]),
         let=(
             f"{plural(batch.num_reqs, 'request')} with {list(lengths)} rows{times}, "
             f"{batch.num_actual_tokens} actual and {batch.num_padded_tokens} padded rows"
         ),
-        then=f"row {row} {kind}",
-        but=f"{plural(len(wrong), 'entry').replace('entrys', 'entries')} of {name} differ",
+        then=_owed(batch, row),
+        but=f"{_found(batch, name, row, got)}{_count(len(wrong))} of {name} {'is' if len(wrong) == 1 else 'are'} wrong",
         case=batch.case,
     )
+
+
+def _count(entries: int) -> str:
+    return f"{entries} {'entry' if entries == 1 else 'entries'}"
+
+
+def _span(batch: MetadataBatch, request: int) -> str:
+    loc = batch.guarded["query_start_loc"].view
+    begin, end = int(loc[request]), int(loc[request + 1])
+    if end - begin < 2:
+        return f"row {begin}" if end > begin else "no rows"
+    return f"rows {begin} to {end - 1}"
+
+
+def _owner(batch: MetadataBatch, row: int) -> int:
+    loc = batch.guarded["query_start_loc"].view[: batch.num_reqs + 1].cpu()
+    return int(torch.searchsorted(loc, torch.tensor([row], dtype=loc.dtype), right=True)) - 1
+
+
+def _owed(batch: MetadataBatch, row: int) -> str:
+    """What the contract says of a row."""
+    if row >= batch.num_padded_tokens or row < 0:
+        return f"row {row} lies outside the {batch.num_padded_tokens} padded rows and must stay as it is"
+    if row >= batch.num_actual_tokens:
+        return f"row {row} is padding and must be 0"
+    owner = _owner(batch, row)
+    first = int(batch.guarded["query_start_loc"].view[owner])
+    return f"row {row} belongs to request {owner}, which has {_span(batch, owner)}, so its first row is {first}"
+
+
+def _found(batch: MetadataBatch, name: str, row: int, got: int) -> str:
+    """What the wrong entry is, in words that end in a semicolon; nothing where that is not known."""
+    if not 0 <= row < batch.num_padded_tokens:
+        return "it was written; "
+    guarded = batch.guarded[name]
+    if got == int(guarded.before[row + guarded.view.storage_offset()]):
+        return "it was not written: it holds what the buffer held before; "
+    if row >= batch.num_actual_tokens:
+        return "it was filled as if it were an actual row; "
+    owner, loc = _owner(batch, row), batch.guarded["query_start_loc"].view[: batch.num_reqs + 1].cpu()
+    if name == "query_start_out":
+        owners = (loc[:-1] == got).nonzero().flatten().tolist()
+        return f"{got} is the first row of request {owners[-1]}; " if owners else f"no request begins at row {got}; "
+    if not 0 <= got < batch.num_reqs:
+        return f"there is no request {got}; "
+    if loc[got] == loc[got + 1]:
+        return f"request {got}, which is empty, was taken as owner; "
+    many = f"{plural(abs(owner - got), 'request')} too {'early' if got < owner else 'late'}"
+    return f"request {got}, which has {_span(batch, got)}, was taken as owner, {many}; "
 
 
 @invariant("metadata", operator="sconv_seq_metadata", needs={"padded rows", "slack"}, edges=metadata_edges)
@@ -114,6 +160,8 @@ def refuses(ops: Any, case: Metadata) -> None:
                 "metadata.refuses",
                 "sconv_seq_metadata",
                 got=f"given {what} {found}, but should raise ValueError",
+                let=_sizes(actual, padded, seq_idx_out, query_start_out, count),
+                then="the padded rows must cover the actual ones, and each buffer the padded ones",
                 case=case,
             )
         for guarded in batch.guarded.values():
@@ -122,7 +170,23 @@ def refuses(ops: Any, case: Metadata) -> None:
                     "metadata.refuses",
                     guarded.name,
                     got=f"was written although {what} was refused",
+                    let=_sizes(actual, padded, seq_idx_out, query_start_out, count),
+                    then="a call that is refused writes nothing",
+                    but=f"{_count(len(guarded.changed))} of it changed",
                     case=case,
                 )
     if padded:
         ops.sconv_seq_metadata(loc, batch.num_reqs, actual, fits_owners, fits_firsts, padded)
+
+
+@invariant("metadata", operator="sconv_seq_metadata", needs={"two requests", "padded rows"}, edges=metadata_edges)
+def process_frame(ops: Any, case: Metadata) -> None:
+    """A call leaves the process as it was: torch's defaults and modes, random numbers, environment and folder."""
+    __tracebackhide__ = True
+    call(ops, build_metadata(case, ops.device))  # every call is watched
+
+
+def _sizes(actual: int, padded: int, seq_idx_out: torch.Tensor, query_start_out: torch.Tensor, count: int) -> str:
+    """The sizes of a call that must be refused, in words."""
+    given = f"num_padded_tokens = {count}, seq_idx_out[{len(seq_idx_out)}], query_start_out[{len(query_start_out)}]"
+    return f"{plural(actual, 'actual row')}, {plural(padded, 'padded row')}; the call has {given}"

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import torch
 
-from properties import explain
+from properties import causes, explain
+from properties.bounds import half_ulp
+from properties.calls import Call
+from properties.causes import Run
 from properties.contents import bits
 from properties.memory import Guarded
 from properties.tensors import Batch
-from properties.verdict import Violation
+from properties.verdict import MOST_ELEMENTS, Spread, Violation
 from reference.dense import dense_conv
 
 
 def forward(ops: Any, batch: Batch, property_name: str) -> torch.Tensor:
     """Calls `fused_sconv` on a batch and returns its output on the host, once shape, dtype and storage are right."""
     return checked(ops, ops.fused_sconv(**batch.arguments), batch.x, batch.guarded, property_name, batch.case)
+
+
+def ran(ops: Any, batch: Batch, property_name: str, words: str) -> Run:
+    """A forward of a batch, to compare another with; `words` name it."""
+    return Run(words, Call.of(batch), forward(ops, batch, property_name))
 
 
 def checked(
@@ -83,11 +91,20 @@ def place(wrong: torch.Tensor) -> dict[str, int]:
 
 
 def compare_bits(
-    property_name: str, batch: Batch, got: torch.Tensor, wanted: torch.Tensor, *, signed_zero: bool = True
+    ops: Any,
+    property_name: str,
+    batch: Batch,
+    got: torch.Tensor,
+    wanted: torch.Tensor,
+    *,
+    signed_zero: bool = True,
+    other: Run | None = None,
+    rows: Sequence[int] = (),
 ) -> None:
     """Raises the violation of the first output element whose bits differ.
 
-    signed_zero: whether +0 and -0 differ; the contract's sum does not fix the sign of an exact zero.
+    signed_zero: whether +0 and -0 differ; the contract's sum does not fix the sign of an exact zero. other: the run
+    that gave `wanted`, where one did; rows: which rows of `got` its rows are, where not all.
     """
     __tracebackhide__ = True
     if torch.equal(bits(got), bits(wanted)):
@@ -96,30 +113,48 @@ def compare_bits(
     if not signed_zero:
         wrong &= ~((got == 0) & (wanted == 0))
     if wrong.any():
-        raise difference(property_name, batch, got, wanted, wrong)
+        raise difference(ops, property_name, batch, got, wanted, wrong, other=other, rows=rows)
 
 
 def difference(
+    ops: Any,
     property_name: str,
     batch: Batch,
     got: torch.Tensor,
     wanted: torch.Tensor,
     wrong: torch.Tensor,
     note: str = "",
+    other: Run | None = None,
+    rows: Sequence[int] = (),
 ) -> Violation:
     """The violation of the first element of `wrong`, with its row explained; `note` follows what was wanted."""
     row, channel = (int(index) for index in wrong.nonzero()[0])
-    return Violation(
+    taps = explain.meant(batch, row, channel)
+    found = Violation(
         property_name,
         "out",
         where=explain.locate(batch.case, row, channel),
         got=number(got[row, channel]),
         wanted=number(wanted[row, channel]) + note,
         let=explain.let(batch, row),
-        then=explain.then(batch, row),
+        then=explain.then(batch, row, taps),
         but=explain.cluster(batch, wrong),
         case=batch.case,
+        taps=taps,
+        spread=spread(got, wanted, wrong, explain.cluster(batch, wrong)),
     )
+    return found.because(causes.output(ops.rerun, Run("this run", Call.of(batch), got), wrong, other, rows))
+
+
+def spread(got: torch.Tensor, wanted: torch.Tensor, wrong: torch.Tensor, words: str) -> Spread:
+    """Which elements of `[T, C]` differ, and by how many units in the last place of the output's dtype."""
+    first = wrong.nonzero()[:MOST_ELEMENTS]
+    at = first[:, 0], first[:, 1]
+    meant = wanted[at].double()
+    ulps = (got[at].double() - meant) / (2 * half_ulp(meant.nan_to_num().abs().clamp(max=1e38), got.dtype))
+    elements = tuple((int(row), int(channel), float(ulp)) for (row, channel), ulp in zip(first, ulps, strict=True))
+    rows, channels = wrong.shape
+    return Spread(int(wrong.sum()), wrong.numel(), words, rows, channels, elements)
 
 
 def number(value: torch.Tensor) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from properties import contents
+from properties import alone, contents
 from properties.cases import Schedule, schedule_edges
 from properties.contents import bits
-from properties.explain import plural
-from properties.invariants.run import number
+from properties.explain import differ, plural
+from properties.invariants.run import number, spread
 from properties.serving import Sequence, Server
 from properties.tally import invariant
 from properties.verdict import Violation
@@ -41,12 +41,25 @@ def _chunks(server: Server, sequence: Sequence, cuts: tuple[int, ...]) -> torch.
     return torch.cat([sequence.inputs[:0], *parts])
 
 
-def _compare(property_name: str, case: Schedule, got: torch.Tensor, wanted: torch.Tensor, how: str) -> None:
+def _compare(
+    property_name: str,
+    case: Schedule,
+    got: torch.Tensor,
+    wanted: torch.Tensor,
+    how: str,
+    server: Server,
+    is_last: bool = True,
+) -> None:
+    """Raises if what a server gave differs from one forward.
+
+    is_last: whether it is what the last forward gave that computed a position, where several did.
+    """
     __tracebackhide__ = True
     wrong = bits(got) != bits(wanted)
     if not wrong.any():
         return
     position, channel = (int(i) for i in wrong.nonzero()[0])
+    but = f"{differ(int(wrong.sum()), wrong.numel(), 'element')}, first at position {position}"
     raise Violation(
         property_name,
         "out",
@@ -55,17 +68,19 @@ def _compare(property_name: str, case: Schedule, got: torch.Tensor, wanted: torc
         wanted=f"{number(wanted[position, channel])}, as in one forward",
         let=f"a sequence of {plural(case.length, 'row')}, N = {case.geometry.N}, W = {case.geometry.W}, is run {how}",
         then="every position has the taps that it has when all rows run in one forward",
-        but=f"{int(wrong.sum())} of {plural(wrong.numel(), 'element')} differ, first at position {position}",
+        but=but,
         case=case,
-    )
+        spread=spread(got, wanted, wrong, but),
+    ).because(alone.of_position(server.ops.rerun, server, _sequence(case).inputs, got, wrong, is_last))
 
 
 @invariant("schedule", needs={"chunk shorter than W", "cut inside a block", "three chunks"}, edges=schedule_edges)
 def any_cut(ops: Any, case: Schedule) -> None:
     """Any cut of a prompt into forwards gives the one-shot result, bit for bit."""
     __tracebackhide__ = True
-    got = _chunks(_server(ops, case), _sequence(case), case.cuts)
-    _compare("schedule.any_cut", case, got, _one_shot(ops, case), f"in chunks of {list(case.cuts)}")
+    server = _server(ops, case)
+    got = _chunks(server, _sequence(case), case.cuts)
+    _compare("schedule.any_cut", case, got, _one_shot(ops, case), f"in chunks of {list(case.cuts)}", server)
 
 
 @invariant("schedule", needs={"rows over three blocks"}, edges=schedule_edges)
@@ -75,8 +90,9 @@ def windows(ops: Any, case: Schedule) -> None:
     wanted = _one_shot(ops, case)
     for size in (1, case.window):
         cuts = tuple(min(size, case.length - at) for at in range(0, case.length, size))
-        got = _chunks(_server(ops, case), _sequence(case), cuts)
-        _compare("schedule.windows", case, got, wanted, f"{size} rows at a time")
+        server = _server(ops, case)
+        got = _chunks(server, _sequence(case), cuts)
+        _compare("schedule.windows", case, got, wanted, f"{size} rows at a time", server)
 
 
 @invariant("schedule", needs={"rejected drafts", "accepted drafts"}, edges=schedule_edges)
@@ -94,7 +110,7 @@ def rollback(ops: Any, case: Schedule) -> None:
         parts.append(server.step([(sequence, count)])[0][:kept])
         sequence.cached, sequence.inputs = at + kept, truth
     how = f"in verify windows of {case.window} rows of which {1 + case.accepted} are kept"
-    _compare("schedule.rollback", case, torch.cat(parts), _one_shot(ops, case), how)
+    _compare("schedule.rollback", case, torch.cat(parts), _one_shot(ops, case), how, server)
 
 
 @invariant("schedule", needs={"three chunks"}, edges=schedule_edges)
@@ -103,12 +119,14 @@ def repeated(ops: Any, case: Schedule) -> None:
     __tracebackhide__ = True
     server, sequence = _server(ops, case), _sequence(case)
     for count in case.cuts:
+        at = sequence.cached
         first = server.step([(sequence, count)])[0]
         cache = server.cache.clone()
         sequence.cached -= count
         again = server.step([(sequence, count)])[0]
         how = f"with each of its chunks {list(case.cuts)} repeated"
-        _compare("schedule.repeated", case, again, first, how)
+        before = sequence.inputs[:at]  # stand-ins, so that rows are positions
+        _compare("schedule.repeated", case, torch.cat([before, again]), torch.cat([before, first]), how, server)
         if not torch.equal(bits(server.cache), bits(cache)):
             raise Violation("schedule.repeated", "cache", got="changed when the same forward was repeated", case=case)
 
@@ -129,5 +147,5 @@ def preempted(ops: Any, case: Schedule) -> None:
     recomputed = server.step([(sequence, done)])[0] if done else before
     rest = _chunks(server, sequence, case.cuts[-1:])
     how = f"preempted after {done} rows and recomputed"
-    _compare("schedule.preempted", case, torch.cat([before, rest]), wanted, how)
-    _compare("schedule.preempted", case, torch.cat([recomputed, rest]), wanted, how)
+    _compare("schedule.preempted", case, torch.cat([before, rest]), wanted, how, server, is_last=False)
+    _compare("schedule.preempted", case, torch.cat([recomputed, rest]), wanted, how, server)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from properties import explain
 from properties.cases import FAR, Forward, Layout, Metadata, edges, metadata_edges
 from properties.contents import bits
-from properties.invariants.cache import element
+from properties.invariants.caches import compare as compare_caches
+from properties.invariants.caches import difference
 from properties.invariants.metadata import compare
-from properties.invariants.run import compare_bits, exact, forward, number, place, refuses_view
+from properties.invariants.run import compare_bits, exact, forward, number, ran, refuses_view
 from properties.tally import invariant
 from properties.tensors import build, expected_cache
 from properties.tiles import POWERS
-from properties.verdict import Violation
 
 
 def _as_near(ops: Any, property_name: str, case: Forward) -> None:
@@ -24,24 +22,10 @@ def _as_near(ops: Any, property_name: str, case: Forward) -> None:
     __tracebackhide__ = True
     near_case = replace(case, layout=Layout(spare_blocks=case.layout.spare_blocks))
     near = build(near_case, device=ops.device)
-    wanted = forward(ops, near, property_name)
+    wanted = ran(ops, near, property_name, "that with everything close together")
     far = build(case, device=ops.device)
-    compare_bits(property_name, far, forward(ops, far, property_name), wanted)
-    held, cache = bits(far.cache), bits(near.cache)
-    if not torch.equal(held, cache):
-        where = place(held != cache)
-        block, head, offset, d = where.values()
-        at = block * far.cache.stride(0) + head * far.cache.stride(1) + offset * far.cache.stride(2) + d
-        raise Violation(
-            property_name,
-            "cache",
-            where=where,
-            got=number(far.cache[block, head, offset, d]),
-            wanted=f"{number(near.cache[block, head, offset, d])}, as with everything close together",
-            let=f"the cache has strides {tuple(far.cache.stride())}, so this is its element {at}",
-            but=f"elements of the cache that differ: {int((held != cache).sum())}",
-            case=case,
-        )
+    compare_bits(ops, property_name, far, forward(ops, far, property_name), wanted.out, other=wanted)
+    compare_caches(ops, property_name, far, near, "as with everything close together")
 
 
 def far_edges(case: Forward) -> frozenset[str]:
@@ -129,21 +113,12 @@ def _as_reference(ops: Any, property_name: str, case: Forward) -> None:
     batch = build(case, device=ops.device)
     out = forward(ops, batch, property_name)
     truth, _ = exact(batch)
-    compare_bits(property_name, batch, out, truth.to(out.dtype), signed_zero=False)
+    compare_bits(ops, property_name, batch, out, truth.to(out.dtype), signed_zero=False)
     cache, wanted = batch.guarded["cache"], expected_cache(batch)
     wrong = (bits(cache.memory) != bits(wanted)).nonzero().flatten()
     if len(wrong):
-        where = int(wrong[0])
-        raise Violation(
-            property_name,
-            "cache",
-            where=element(cache, where),
-            got=number(cache.memory[where]),
-            wanted=number(wanted[where]),
-            let=f"{explain.plural(case.T, 'row')} of {explain.plural(case.geometry.C, 'channel')}",
-            but=f"elements of the cache's memory that differ: {len(wrong)}",
-            case=case,
-        )
+        but = f"{explain.plural(len(wrong), 'element')} of the cache's memory differ"
+        raise difference(ops, property_name, batch, int(wrong[0]), number(wanted[wrong[0]]), but)
 
 
 ROWS_AND_CHANNELS = {"many rows beside a power of two", "channels beside a power of two"}

@@ -37,8 +37,17 @@ def weight_dtypes(ops: Any, case: Forward) -> None:
 
 def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
     __tracebackhide__ = True
-    case = batch.case
     out = forward(ops, batch, property_name)
+    wrong, truth, allowed = beyond_bound(batch, out)
+    if wrong.any():
+        row, channel = (int(i) for i in wrong.nonzero()[0])
+        note = f" within {float(allowed[row, channel]):.2g}"
+        raise difference(ops, property_name, batch, out, truth, wrong, note)
+
+
+def beyond_bound(batch: Batch, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which elements of an output `[T, C]` are outside of the derived bound; the float64 truth; the bound."""
+    case = batch.case
     truth, magnitude = exact(batch)
     x = batch.x.cpu().double()
     allowed = allowed_error(
@@ -46,10 +55,7 @@ def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
     ).masked_fill((batch.slots < 0)[:, None], 0.0)
     wrong = ~((out.double() - truth).abs() <= allowed)  # NaN is wrong
     wrong &= ~(out.isinf() & ((out > 0) == (truth > 0)) & may_overflow(truth, allowed, out.dtype))
-    if wrong.any():
-        row, channel = (int(i) for i in wrong.nonzero()[0])
-        note = f" within {float(allowed[row, channel]):.2g}"
-        raise difference(property_name, batch, out, truth, wrong, note)
+    return wrong, truth, allowed
 
 
 @invariant("values", needs=NEEDS, edges=edges)
@@ -61,7 +67,7 @@ def dense_exact(ops: Any, case: Forward) -> None:
     batch = build(case, device=ops.device)
     out = forward(ops, batch, "values.dense_exact")
     truth, _ = exact(batch)
-    compare_bits("values.dense_exact", batch, out, truth.to(out.dtype), signed_zero=False)
+    compare_bits(ops, "values.dense_exact", batch, out, truth.to(out.dtype), signed_zero=False)
 
 
 @invariant("values", needs=NEEDS - {"pad tail"}, edges=edges)
@@ -73,7 +79,7 @@ def one_hot_taps(ops: Any, case: Forward) -> None:
     batch = build(case, device=ops.device)
     out = forward(ops, batch, "values.one_hot_taps")
     truth, _ = exact(batch)
-    compare_bits("values.one_hot_taps", batch, out, truth.to(torch.float32).to(out.dtype), signed_zero=False)
+    compare_bits(ops, "values.one_hot_taps", batch, out, truth.to(torch.float32).to(out.dtype), signed_zero=False)
 
 
 def _poisoned_input(case: Forward) -> tuple[int, int, int] | None:
@@ -123,6 +129,8 @@ def nan_containment(ops: Any, case: Forward) -> None:
         return
     value = (float("nan"), float("inf"), float("-inf"))[case.seed // 3 % 3]
     _poison(poisoned, *found, value)
+    for guarded in poisoned.guarded.values():
+        guarded.settle()
     got = forward(ops, poisoned, "values.nan_containment")
     truth, magnitude = exact(poisoned)
     reached = ~(truth.isfinite() & magnitude.isfinite())
@@ -130,7 +138,7 @@ def nan_containment(ops: Any, case: Forward) -> None:
     if case.activation is not None and value == value:
         wanted[reached] = got[reached]  # the SiLU of an infinity is what its formula gives: 0, NaN or an infinity
     both = got.isnan() & wanted.isnan()  # a NaN's payload may change on its way
-    compare_bits("values.nan_containment", poisoned, got.masked_fill(both, 0.0), wanted.masked_fill(both, 0.0))
+    compare_bits(ops, "values.nan_containment", poisoned, got.masked_fill(both, 0.0), wanted.masked_fill(both, 0.0))
 
 
 @invariant("values", needs={"cached tap", "tap of this forward", "many elements"}, edges=edges)

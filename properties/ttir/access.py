@@ -162,6 +162,8 @@ def bind_load(op: Operation, binding: Binding) -> Step:
             offset, allowed = checked_lanes(frame, op, p, m, shape, "read", pointer, chosen)
         else:
             offset, allowed = plain_lanes(frame, p, m, shape, pointer, chosen)
+        if frame.run.accesses is not None:
+            frame.run.accesses.note(False, frame, op, (buffer, offset, allowed, full_tile(frame, shape)))
         view = buffer.views.get(element)
         if view is None:
             view = buffer.view(element)
@@ -246,6 +248,8 @@ def put(frame: Frame, op: Operation, slots: Any, shape: Any, element: str, point
             judge_taint(frame, op, "stored value", mark, allowed, full, False)
     else:
         offset, allowed = plain_lanes(frame, p, m, shape, pointer, chosen)
+    if frame.run.accesses is not None:
+        frame.run.accesses.note(True, frame, op, (frame.run.buffers[pointer.base], offset, allowed, full))
     where, values, wide = compress(offset, frame.data[v], allowed, full)
     if len(where):
         write_lanes(frame, op, frame.run.buffers[pointer.base], element, where, values, wide, full)

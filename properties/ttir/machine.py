@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from . import cache, frontend, operations  # noqa: F401  # operations fills the registry when imported
+from .accesses import Accesses
 from .binding import Plan, bind_kernel
 from .conflicts import Extent
 from .descriptors import on_host
@@ -35,6 +36,7 @@ class Machine:
     `checks` looks for hazards; `fma` contracts products and sums as the GPU's compiler does; a loop of
     more than `loop_limit` rounds is stopped and reported; tensors in `read_only` must not be stored to.
     Autotuned kernels run in configuration number `configuration` of those that their prune hooks leave.
+    `accesses` logs every load and store, where it is given.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Machine:
         loop_limit: int = 100_000,
         read_only: Sequence[Any] = (),
         configuration: int = 0,
+        accesses: Accesses | None = None,
     ) -> None:
         self.checks = checks
         self.fma = fma
@@ -55,6 +58,7 @@ class Machine:
         self.fresh = Fresh()
         self._keys: set[tuple] = set()
         self.configuration = configuration
+        self.accesses = accesses
         self._interceptions: list[ExitStack] = []
 
     @property
@@ -135,6 +139,9 @@ class Machine:
         plan = self._plan(program, len(run.axes))
         run.tokens.begin()
         run.has_atomics = plan.has_atomics
+        if self.accesses is not None:
+            run.accesses = self.accesses
+            self.accesses.launches += 1
         values = self._arguments(plan, bound, run)
         try:
             with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ from .program import Operation
 from .scratch import MAPS, TOKENS
 
 if TYPE_CHECKING:
+    from .accesses import Accesses
     from .conflicts import Extent
 
 # taint codes from here on make a value undefined; smaller ones only say that an index wrapped
@@ -72,6 +73,7 @@ class Run:
         self.origins: dict[int, Origin] = {}
         self.codes: dict[tuple[str, int], int] = {}
         self.seen: dict[tuple, _Seen] = {}
+        self.accesses: Accesses | None = None
 
     def begin_chunk(self) -> None:
         """Starts the next programs of the grid; what came before was others' doing."""

@@ -79,7 +79,7 @@ def test_an_import_that_cannot_be_met(tmp_path):
     path = written(tmp_path, "import vllm.attention\n")
     assert refusal(path) == (
         f"candidate {path!r} imports what is not here: No module named 'vllm.attention' "
-        "(vllm.triton_utils is the only module supplied where it is absent)"
+        "(kernel.py:1; vllm.triton_utils is the only module supplied where it is absent)"
     )
 
 

@@ -30,7 +30,7 @@ def test_each_property_has_its_test(entry):
 def test_every_line_of_the_contract_names_a_test():
     """Leaves no line without a property of the catalogue."""
     judged = {name for promise in PROMISES for name in promise.judged_by}
-    assert judged == {entry.name for entry in catalogue.entries()}
+    assert judged == {entry.name for entry in catalogue.entries() if entry.group != "baseline"}  # no contract's
     assert [promise.sentence for promise in PROMISES if not promise.judged_by] == []
 
 

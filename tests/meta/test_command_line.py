@@ -28,7 +28,7 @@ def called(*arguments: str) -> tuple[int, str]:
     ("arguments", "line"),
     [
         (("--candidate", "no/such.py"), "ERROR: candidate 'no/such.py' is no file; allowed: "),
-        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: batch, cache, graphs, hazards, "),
+        (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: baseline, batch, cache, graphs, "),
         (("--hypothesis-profile", "quick"), "ERROR: --hypothesis-profile 'quick' is unknown; allowed: pr, nightly, "),
         (("--engine", "gpu"), "ERROR: engine 'gpu' is unknown; allowed: auto, cuda, ttir, interpreter"),
         pytest.param(
@@ -47,6 +47,11 @@ def test_a_wrong_request_is_one_line(arguments, line):
     assert len(printed.strip().splitlines()) == 1
 
 
+def held(printed: str) -> dict[str, int]:
+    """The cases of each property that the verdicts say holds."""
+    return {name: int(cases) for name, cases in re.findall(r"^holds +(\S+) +(\d+) cases", printed, re.M)}
+
+
 def test_a_candidate_with_one_operator(tmp_path):
     """Judges what is offered, says in header and verdicts what is not, and passes."""
     path = tmp_path / "half.py"
@@ -57,7 +62,7 @@ def test_a_candidate_with_one_operator(tmp_path):
     assert ", sconv_seq_metadata; not offered: fused_sconv" in printed
     assert "engine: " in printed
     assert "profile pr" in printed
-    assert "holds      metadata.searchsorted            123 cases" in printed
+    assert held(printed)["metadata.searchsorted"] >= 120
     assert re.search(rf"not judged values\.dense_exact +{path} offers no fused_sconv", printed)
     assert "missing    fused_sconv is not offered by the candidate" in printed
 
@@ -70,7 +75,7 @@ def test_a_faulty_candidate(tmp_path):
     assert "Violation: " in printed
     assert "[metadata.searchsorted]" in printed
     assert "Failing case: Metadata(" in printed
-    assert f" -m pytest 'tests/test_metadata.py::test_searchsorted' --candidate {path} --engine " in printed
+    assert f" -m pytest tests/test_metadata.py::test_searchsorted --candidate {path} --engine " in printed
     assert "violated   metadata.searchsorted" in printed
     assert "Traceback" not in printed
     assert "hypothesis/core.py" not in printed
@@ -82,7 +87,10 @@ def test_counts_come_home_from_workers(tmp_path):
     path.write_text(ONE_OPERATOR)
     code, printed = called("-n", "2", "--candidate", str(path), "tests/test_metadata.py")
     assert code == 0, printed
-    assert "2 holds, 0 violated, 0 not judged; 243 cases" in printed
+    counts = held(printed)
+    assert len(counts) > 1
+    assert min(counts.values()) >= 60
+    assert f"{len(counts)} holds, 0 violated, 0 not judged; {sum(counts.values()):,} cases" in printed
 
 
 def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):
@@ -97,4 +105,4 @@ def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):
     )
     code, printed = called("--candidate", str(path), "tests/test_metadata.py::test_searchsorted")
     assert code == 1, printed
-    assert "not judged metadata.searchsorted            123 cases  no case reached: a blue moon" in printed
+    assert re.search(r"not judged metadata\.searchsorted +\d+ cases  no case reached: a blue moon", printed)

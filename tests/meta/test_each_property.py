@@ -19,6 +19,7 @@ SHOWN_BY = {
     "batch.rows_without_slots": "pads_turn_sums",
     "batch.shared_prefix": "sharing_turns_sums",
     "batch.table_and_pages": "table_stride_turns_sums",
+    "cache.process_frame": "draws_random_numbers",
     "cache.read_frame": "gap_times_zero",
     "cache.stores_inputs": "first_request_stored",
     "cache.table_frame": "every_entry_checked",
@@ -26,6 +27,7 @@ SHOWN_BY = {
     "layout.cache_strides": "copied_cache",
     "layout.row_stride_of_x": "contiguous_x",
     "layout.weight_strides": "weight_strides_turn_sums",
+    "metadata.process_frame": "changes_default_dtype",
     "metadata.refuses": "guard_turned_round",
     "metadata.searchsorted": "stale_tail",
     "schedule.any_cut": "short_chunk_loses_window",
@@ -41,8 +43,9 @@ SHOWN_BY = {
     "values.one_hot_taps": "taps_reversed",
     "values.unbiased": "truncates",
 }
-# Their faults are of other kinds: test_graph_faults, test_lives, test_sizes_caught, test_extremes.
+# Their faults are of other kinds: test_baseline, test_graph_faults, test_lives, test_sizes_caught, test_extremes.
 ELSEWHERE = {
+    "baseline",
     "graphs",
     "history",
     "layout.alignment",

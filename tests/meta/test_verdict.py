@@ -19,7 +19,7 @@ CASE = Forward(GEOMETRY, (Request(0, 2), Request(4, 1)), use_residual=False)
 class Loose:
     """Operators that skip the cache: every tap before the forward is 0."""
 
-    name, device, earlier = "loose.py", "cpu", None
+    name, device, earlier, rerun = "loose.py", "cpu", None, None
 
     class engine:  # stands for an Engine
         name, sees_hazards = "ttir", False
@@ -84,18 +84,43 @@ def test_the_three_verdicts(count, wanted):
 def test_counts_add_up(monkeypatch):
     """Adds what workers report."""
     monkeypatch.setattr(tally, "COUNTS", {})
-    one = {"judged": 2, "violated": 0, "edges": ["a"], "reasons": [], "example": "", "excused": False}
+    one = {
+        "judged": 2,
+        "violated": 0,
+        "edges": ["a"],
+        "reasons": [],
+        "examples": {},
+        "dtypes": [],
+        "violated_dtypes": [],
+        "excused": False,
+        "near": 0,
+    }
     tally.merge({"g.p": one})
-    tally.merge({"g.p": {**one, "violated": 1, "edges": ["b"], "reasons": ["r"], "example": "e", "excused": True}})
-    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, "e", True)}
+    tally.merge(
+        {
+            "g.p": {
+                **one,
+                "violated": 1,
+                "edges": ["b"],
+                "reasons": ["r"],
+                "examples": {"f.py:1": "e"},
+                "dtypes": ["bf16"],
+                "excused": True,
+            }
+        }
+    )
+    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True)}
     assert tally.dump() == {
         "g.p": {
             "judged": 4,
             "violated": 1,
             "edges": ["a", "b"],
             "reasons": ["r"],
-            "example": "e",
+            "examples": {"f.py:1": "e"},
+            "dtypes": ["bf16"],
+            "violated_dtypes": [],
             "excused": True,
+            "near": 0,
         }
     }
 

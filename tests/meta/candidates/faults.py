@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from tests.meta.candidates import faults_fused as fused
 from tests.meta.candidates import faults_hidden as hidden
 from tests.meta.candidates import faults_metadata as metadata
+from tests.meta.candidates import faults_process as process
 from tests.meta.candidates import faults_state as state
 from tests.meta.candidates.plain import Plain
 
@@ -147,6 +148,10 @@ FAULTS = {
               "the row after the padded ones is cleared too"),
         Fault("guard_turned_round", 15, "metadata", metadata.GuardTurnedRound,
               "larger buffers are refused, smaller ones accepted"),
+        Fault("draws_random_numbers", None, "cache", process.DrawsRandomNumbers,
+              "torch's random numbers are drawn from"),
+        Fault("changes_default_dtype", None, "metadata", process.ChangesDefaultDtype,
+              "torch's default dtype is set and left so"),
     )
 }  # fmt: skip  # two lines a fault read as a table
 

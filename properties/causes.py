@@ -1,0 +1,268 @@
+"""Causes: what a probe of the failed call says of a wrong element, in words and with the source line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from properties.arithmetic import computation, contract_value, tap_values
+from properties.calls import Call, Rerun
+from properties.cells import address
+from properties.contents import bits
+from properties.memory import Guarded
+from properties.probing import Found, Probe, TooLong, wrong_weights
+from properties.ttir import Accesses, Lane
+from properties.verdict import Tap, Violation
+
+MOST_TAPS = 3  # that are told one by one
+MOST_ROWS = 4096  # whose taps are gathered one by one to look for another computation
+STATE = "the candidate keeps something between calls, or races"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the operator in a comparison: what it is, in words, its call, and what it gave, `[T, C]`."""
+
+    words: str
+    call: Call
+    out: torch.Tensor
+    otherwise: str = STATE  # what it means if the same call alone gives something else
+
+    def is_right(self, row: int, channel: int) -> bool:
+        """Whether an element is what the contract's sum of its taps allows."""
+        truth, allowed = contract_value(self.call, tap_values(self.call))
+        got = self.out[row, channel].double()
+        return bool((got - truth[row, channel]).abs() <= allowed[row, channel]) or bool(got == truth[row, channel])
+
+
+def output(rerun: Rerun, this: Run, wrong: torch.Tensor, other: Run | None = None, rows: Sequence[int] = ()) -> Any:
+    """What finds the cause of the first element of `wrong`, `[T, C]`.
+
+    other: the run that it was compared with, if it was; rows: which row of it each row of this one is, if others.
+    """
+    return partial(_output, rerun=rerun, this=this, wrong=wrong, other=other, rows=rows)
+
+
+def _output(
+    violation: Violation,
+    rerun: Rerun,
+    this: Run,
+    wrong: torch.Tensor,
+    other: Run | None,
+    rows: Sequence[int],
+) -> None:
+    row, channel = (int(i) for i in wrong.nonzero()[0])
+    violation.taps = this.call.meant(row, channel)
+    if other is None or len(this.out) > MOST_ROWS or not this.is_right(row, channel):
+        return _probe(violation, rerun, this, (row, channel), wrong)
+    its_row = list(rows).index(row) if rows else row
+    its = torch.zeros_like(other.out, dtype=torch.bool)
+    its[its_row, channel % its.shape[1]] = True
+    if not other.is_right(its_row, channel % its.shape[1]):
+        but, violation.but = violation.but, ""
+        _probe(violation, rerun, other, (its_row, channel % its.shape[1]), its)
+        violation.but = f"{this.words} is right, {other.words} is wrong: {violation.but or 'why is not known'}; {but}"
+        return None
+    for run, mask in ((this, wrong), (other, its)):
+        words = computation(run.call, tap_values(run.call), run.out, mask)
+        if words:
+            return violation.found(f"both are within the bound of the reference; {run.words} gives {words}")
+    return violation.found("both are within the bound of the reference, and round differently")
+
+
+def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wrong: torch.Tensor) -> None:
+    """Probes one element of a run and puts taps, line and words into the violation."""
+    probe = Probe(rerun, run.call, *at)
+    with probe.set_up():
+        again, accesses = probe.again()
+        if not _same(again[at], run.out[at]):
+            right = ", which is right" if replace(run, out=again).is_right(*at) else ""
+            return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
+        lane = _writer(accesses, probe.out, at)
+        if bool(run.out[at].isnan()) and (number := probe.nan_from()) is not None:
+            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(number))
+            return violation.found(f"a NaN in {probe.source(number)} reaches it")
+        if bool(run.out[at].isnan()) and probe.is_always_nan():
+            return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
+        try:
+            found = probe.find()
+        except TooLong as error:
+            return violation.found(f"its taps were not probed: {error}")
+        violation.taps = found.taps
+        violation.at = violation.at or _at(probe, found, accesses, lane)
+    if words := _tap_words(found, at[1]):
+        return violation.found(words)
+    values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
+    told = "" if values is None else computation(run.call, values, run.out, wrong)
+    if not found.is_complete:
+        left = f"it is {told}" if told else "it is no sum of inputs"
+    elif any(tap.meant.kind != "nothing" for tap in found.taps):
+        left = "every tap comes from its place and has its weight; what came out is " + (told or _far(run, at, values))
+    else:
+        left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
+    return violation.found(left)
+
+
+def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
+    """How far a value lies from the right one that no known computation gives."""
+    if values is None:
+        return "another computation"
+    truth = contract_value(run.call, values)[0][at]
+    return f"another computation, {float(run.out[at].double() - truth):+.3g} from the exact value"
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(bits(one.reshape(1)) == bits(other.reshape(1).to(one.dtype))) or bool(one.isnan() & other.isnan())
+
+
+def _writer(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> Lane | None:
+    """The lane that stored an element of the output last."""
+    stores = accesses.stores(address(out, index)) if accesses is not None else []
+    return stores[-1][1] if stores else None
+
+
+def _line(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
+    """The line of the load by which a lane read an address."""
+    loads = accesses.loads(where, lane) if accesses is not None and lane is not None else []
+    return loads[-1].place if loads else ""
+
+
+def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
+    """The line that reads the first wrong tap or weight, or that masked off what should have been read."""
+    if accesses is None or lane is None:
+        return ""
+    for tap, cells in zip(found.taps, found.cells, strict=True):
+        if not tap.is_wrong:
+            continue
+        for cell in cells:
+            if (number := probe.number(tap.meant)) != cell and (
+                line := _line(accesses, lane, probe.inputs.address(cell))
+            ):
+                return line
+        number = probe.number(tap.meant)
+        if number is not None and not cells:
+            tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
+            masked = accesses.loads(probe.inputs.address(number), lane, is_masked=True)
+            masked = masked or accesses.masked_loads(tensor, lane)
+            return f"{masked[0].place} (masked off)" if masked else ""
+    for tap in wrong_weights(found.taps, probe.channel):
+        if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
+            return line
+    return ""
+
+
+def _tap_words(found: Found, channel: int) -> str:
+    """Which taps came from elsewhere, or have another weight, in words; empty where none."""
+    wrong = [_tap(tap) for tap in found.taps if tap.is_wrong]
+    for tap in wrong_weights(found.taps, channel):
+        its_channel, column = tap.weight or (0, 0)
+        of = f" of channel {its_channel}" if its_channel != channel else ""
+        wrong.append(f"tap {tap.index} ({tap.meant}) is multiplied by weight column {column}{of}, not {tap.index}")
+    more = [f"{len(wrong) - MOST_TAPS} more taps are wrong"] if len(wrong) > MOST_TAPS else []
+    return ", ".join([*wrong[:MOST_TAPS], *more])
+
+
+def _tap(tap: Tap) -> str:
+    if tap.meant.kind != "nothing":
+        return f"tap {tap.index} came from {tap.came}, meant {tap.meant}"
+    why = (
+        "a row without a slot has no taps"
+        if tap.meant.position is None
+        else f"position {tap.meant.position} is before the start"
+    )
+    return f"tap {tap.index} came from {tap.came}, but should be 0: {why}"
+
+
+def memory(rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> Any:
+    """What finds out what element `where` of the cache's memory holds, whose bits are `got`, and who stored it."""
+    return partial(_memory, rerun=rerun, call=call, where=where, got=got)
+
+
+def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> None:
+    probe = Probe(rerun, call, 0, 0)
+    with probe.set_up():
+        number = probe.inputs.first["cache"] + where
+        out, accesses = probe.again()
+        held = probe.after["cache"].flatten()[where]
+        if not _same(held.cpu(), got.cpu()):
+            right = ", which is right" if f"{float(held):.4g}" == str(violation.wanted).split(",")[0] else ""
+            return violation.found(f"alone, the same call leaves {float(held):.6g} there{right}: {STATE}")
+        violation.at = violation.at or _stored_at(accesses, probe.inputs.address(number))
+        cell = probe.stored(number)
+    if cell == number:
+        return violation.found("nothing was stored there: it holds what it held before")
+    if cell is None and probe.inputs.place(number)[1] is None:
+        return violation.found(f"it holds {probe.held:g} whatever the inputs are, so no input")
+    if cell is None:
+        return violation.found(_made(call, out, probe.inputs.place(number)[1], got))
+    name, index = probe.inputs.place(cell)
+    if name != "x" or index is None:
+        return violation.found(f"it holds what was at {probe.source(cell)}")
+    row, channel = index
+    slot = call.slot(row)
+    if slot >= 0 and probe.inputs.place(number)[1] == call.stored_at(row, channel):
+        return violation.found(
+            f"x[{row}] was stored there, but changed on its way{_changed(call.before('x')[index], got)}"
+        )
+    block, head, offset, d = call.stored_at(row, channel)
+    place = f"belongs at block {block}, head {head}, offset {offset}, d {d}"
+    which = place if slot >= 0 else f"has slot {slot} and must not be stored"
+    return violation.found(f"it holds x[{row}] channel {channel}, which {which}")
+
+
+def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:
+    if meant == 0:
+        return ": a zero has lost its sign"
+    is_tiny = abs(float(meant)) < torch.finfo(meant.dtype).tiny
+    return ": a subnormal number has become 0" if got == 0 and is_tiny else ""
+
+
+def _stored_at(accesses: Accesses | None, where: int) -> str:
+    """The line that stored to an address last, or that would have with its lanes masked off."""
+    if accesses is None:
+        return ""
+    if stores := accesses.stores(where):
+        return stores[-1][0].place
+    masked = accesses.masked_stores(where)
+    return f"{masked[-1][0].place} (masked off)" if masked else ""
+
+
+def _made(call: Call, out: torch.Tensor, index: tuple[int, ...] | None, got: torch.Tensor) -> str:
+    """What a stored value is that is no copy of an input: a result of its row, mostly."""
+    values = tap_values(call)
+    slots, N = call.before("slot_mapping"), int(call.arguments["block_size"])
+    if index is not None:
+        block, head, offset, d = index
+        channel = head * int(call.arguments["ws"]) + d - int(call.arguments["off_s"])
+        for row in (slots == block * N + offset).nonzero().flatten().tolist():
+            if not 0 <= channel < out.shape[1]:
+                continue
+            if _same(out[row, channel], got.cpu()):
+                return f"it holds out[{row}], the result, not the input x[{row}]"
+            plain = Call({**call.arguments, "use_residual": False}, call.guarded)
+            truth, allowed = contract_value(plain, values)
+            if abs(float(got) - float(truth[row, channel])) <= float(allowed[row, channel]):
+                after = " after the activation" if call.arguments["activation"] else ""
+                return f"it holds the sum of the taps of row {row}{after}, not the input x[{row}]"
+            return f"it holds something made from x[{row}], not the input itself"
+    return "it holds no input, but something that was computed"
+
+
+def written(rerun: Rerun, call: Call, guarded: Guarded, where: int) -> Any:
+    """What finds the line that stored to an input, where the engine sees stores."""
+    return partial(_written, rerun=rerun, call=call, guarded=guarded, where=where)
+
+
+def _written(violation: Violation, rerun: Rerun, call: Call, guarded: Guarded, where: int) -> None:
+    probe = Probe(rerun, call, 0, 0)
+    with probe.set_up():
+        _, accesses = probe.again()
+    memory = guarded.memory
+    at = memory.data_ptr() + where * memory.element_size()
+    violation.at = violation.at or _stored_at(accesses, at)
+    if accesses is not None and not violation.at:
+        violation.found("no kernel stored there, so the host did")

@@ -1,0 +1,233 @@
+"""Probing: the failed call made again with codes for inputs and one-hot weights, to see where each tap came from."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from properties.calls import Call, Rerun
+from properties.cells import Cells
+from properties.ttir import Accesses
+from properties.verdict import Source, Tap
+
+BASE = 128  # digits of codes, from 1 on: whole numbers that bf16 holds exactly, and so do sums of two
+MOST_SOURCES = 6  # of one tap: more are no faulty address, but another computation
+SECONDS = 2.0  # that all passes may take
+
+
+@dataclass
+class Found:
+    """What a probe saw of one output element: sources and weights of its taps, as data."""
+
+    taps: tuple[Tap, ...]
+    cells: list[list[int]] = field(default_factory=list)  # the cells of x and cache that each weight column multiplies
+    is_complete: bool = True  # whether every tap could be decoded
+
+
+class TooLong(Exception):
+    """The passes would take longer than an explanation may."""
+
+
+class Probe:
+    """One output element of a call, probed in place; use as `with Probe(...).set_up() as probe`."""
+
+    def __init__(self, rerun: Rerun, call: Call, row: int, channel: int) -> None:
+        self.rerun, self.call = rerun, call
+        self.row, self.channel = row, channel
+        self.meant = call.meant(row, channel)
+
+    @contextmanager
+    def set_up(self) -> Iterator[Probe]:
+        """Rewinds the call's memory, and puts everything back in the end."""
+        given = self.call.arguments
+        self.call.rewind()
+        self.inputs = Cells({"x": given["x"], "cache": given["cache"]})
+        self.weights = Cells({"weight": given["weight"]})
+        try:
+            yield self
+        finally:
+            self.inputs.restore()
+            self.weights.restore()
+
+    def again(self) -> tuple[torch.Tensor, Accesses | None]:
+        """The very call once more: its output on the host, and who touched what. Leaves memory as it was before."""
+        begin = time.monotonic()
+        out, accesses = self.rerun(self.call.arguments)
+        self.seconds = time.monotonic() - begin
+        self.out = out  # where it lies is what accesses are found by
+        result = out.detach().cpu().clone()
+        self.after = {name: memory.clone() for name, memory in self.inputs.memory.items()}
+        self.inputs.restore()
+        return result, accesses
+
+    def find(self) -> Found:
+        """Where each tap comes from and which weight multiplies it. Raises TooLong."""
+        passes = len(self.meant) * (2 + self._digits(self.inputs) + self._digits(self.weights))
+        if passes * self.seconds > SECONDS:
+            raise TooLong(f"{passes} more calls of {self.seconds:.1f} s each")
+        cells: list[list[int]] = []
+        is_complete = True
+        for tap in range(len(self.meant)):
+            found = self._sources(self._one_hot(tap))
+            is_complete &= found is not None
+            cells.append(found or [])
+        taps = [replace(tap, came=self._source(found)) for tap, found in zip(self.meant, cells, strict=True)]
+        if not is_complete:
+            return Found(self.meant, cells, False)
+        return Found(self._with_weights(taps, cells), cells)
+
+    def _with_weights(self, taps: list[Tap], cells: list[list[int]]) -> tuple[Tap, ...]:
+        """The taps with the weight that multiplies each; where only weights are exchanged, no source is accused."""
+        mine = [self.number(tap.meant) for tap in taps]
+        told = [number for number in mine if number is not None]
+        single = [one[0] for one in cells if len(one) == 1]
+        is_exchanged = sorted(told) == sorted(single) and len(set(told)) == len(told) and all(len(c) < 2 for c in cells)
+        if is_exchanged:
+            taps = [replace(tap, came=tap.meant) for tap in taps]
+        numbers = mine if is_exchanged else [one[0] if len(one) == 1 else None for one in cells]
+        return tuple(
+            tap if number is None else replace(tap, weight=self._weight(number))
+            for tap, number in zip(taps, numbers, strict=True)
+        )
+
+    def number(self, source: Source) -> int | None:
+        if source.kind == "x":
+            return self.inputs.number("x", (source.row, source.channel))  # type: ignore[arg-type]  # it has both
+        if source.kind == "cache":
+            return self.inputs.number("cache", (source.block, source.head, source.offset, source.d))  # type: ignore[arg-type]  # all four
+        return None
+
+    def _source(self, cells: list[int] | None) -> Source:
+        if not cells:
+            return Source("nothing")
+        found = [self.source(one) for one in cells]
+        return found[0] if len(found) == 1 else Source("sum", note=f"the sum of {' and '.join(map(str, found))}")
+
+    def source(self, cell: int) -> Source:
+        """A cell as a source of the element."""
+        name, index = self.inputs.place(cell)
+        if index is None:
+            return Source("outside", note=self.inputs.gap(cell))
+        return self.call.source(name, index, self.row, self.channel)
+
+    def _one_hot(self, column: int) -> torch.Tensor:
+        weights = torch.zeros(self.weights.count)
+        weights[self.weights.numbers("weight")[:, column]] = 1
+        return weights
+
+    def nan_from(self) -> int | None:
+        """The cell, none that the element depends on, whose NaN makes it NaN; None where no single one does."""
+        own = [self.number(tap.meant) for tap in self.meant] + [self.inputs.number("x", (self.row, self.channel))]
+        strange = torch.ones(self.inputs.count, dtype=torch.bool)
+        strange[[number for number in own if number is not None]] = False
+        cells = strange.nonzero().flatten()
+        if not len(cells) or not self._is_nan(cells):
+            return None
+        if self.is_always_nan():
+            return None
+        while len(cells) > 1:
+            half = cells[: len(cells) // 2]
+            cells = half if self._is_nan(half) else cells[len(half) :]
+        return int(cells[0]) if self._is_nan(cells) else None
+
+    def is_always_nan(self) -> bool:
+        """Whether the element is NaN whatever the inputs are."""
+        return self._is_nan(torch.zeros(0, dtype=torch.int64))
+
+    def _is_nan(self, cells: torch.Tensor) -> bool:
+        """Whether the element is NaN where these cells are, and all others finite."""
+        values = torch.ones(self.inputs.count)
+        values[cells] = float("nan")
+        self.weights.restore()
+        self.inputs.fill(values)
+        out, _ = self.rerun(self.call.arguments)
+        return math.isnan(float(out[self.row, self.channel]))
+
+    def stored(self, where: int) -> int | None:
+        """The cell whose value a cell of memory holds afterwards; None where that is no copy of one.
+
+        Weights are 0, so a sum of taps is no copy.
+        """
+        self.weights.fill(torch.zeros(self.weights.count))
+
+        def held(inputs: torch.Tensor) -> float:
+            self.inputs.fill(inputs)
+            self.rerun({**self.call.arguments, "activation": None, "use_residual": False})
+            return float(self.inputs.held(where))
+
+        self.held = held(torch.ones(self.inputs.count))
+        if self.held != 1:
+            return None
+        return self._decode(self.inputs, held)
+
+    def _value(self, inputs: torch.Tensor, weights: torch.Tensor) -> float:
+        self.inputs.fill(inputs)
+        self.weights.fill(weights)
+        given = {**self.call.arguments, "activation": None, "use_residual": False}
+        out, _ = self.rerun(given)
+        return float(out[self.row, self.channel])
+
+    def _digits(self, cells: Cells) -> int:
+        digits = 1
+        while BASE**digits < cells.count:
+            digits += 1
+        return digits
+
+    def _sources(self, weights: torch.Tensor) -> list[int] | None:
+        """The cells whose sum the element is under those weights; None where it is no such sum."""
+        count = self._value(torch.ones(self.inputs.count), weights)
+        if count == 0:
+            return []
+        if count == 1:
+            number = self._decode(self.inputs, lambda codes: self._value(codes, weights))
+            return None if number is None else [number]
+        if not 0 < count <= MOST_SOURCES or count != int(count):
+            return None
+        return self._halves(weights, 0, self.inputs.count, int(count))
+
+    def _decode(self, cells: Cells, value: Any) -> int | None:
+        """The one cell that a value comes from, digit by digit."""
+        numbers, number = torch.arange(cells.count), 0
+        for digit in range(self._digits(cells)):
+            found = value((numbers // BASE**digit % BASE + 1).float())
+            if not 1 <= found <= BASE or found != int(found):
+                return None
+            number += (int(found) - 1) * BASE**digit
+        return number if number < cells.count else None
+
+    def _halves(self, weights: torch.Tensor, first: int, stop: int, count: int) -> list[int] | None:
+        """The `count` cells between two numbers, by halving; one that counts twice is there twice."""
+        if stop - first == 1 or not count:
+            return [first] * count
+        middle = (first + stop) // 2
+        ones = torch.zeros(self.inputs.count)
+        ones[first:middle] = 1
+        left = self._value(ones, weights)
+        if left not in range(count + 1):
+            return None
+        halves = (
+            self._halves(weights, first, middle, int(left)),
+            self._halves(weights, middle, stop, count - int(left)),
+        )
+        return None if None in halves else [*halves[0], *halves[1]]  # type: ignore[misc]  # no None by now
+
+    def _weight(self, number: int) -> tuple[int, int] | None:
+        """Which weight multiplies a cell; None where that is no single one."""
+        ones = torch.zeros(self.inputs.count)
+        ones[number] = 1
+        if self._value(ones, torch.ones(self.weights.count)) != 1:
+            return None
+        found = self._decode(self.weights, lambda codes: self._value(ones, codes))
+        index = None if found is None else self.weights.place(found)[1]
+        return None if index is None else (index[0], index[1])
+
+
+def wrong_weights(taps: Sequence[Tap], channel: int) -> list[Tap]:
+    """The taps that another weight multiplies than their own."""
+    return [tap for tap in taps if tap.weight is not None and tap.weight != (channel, tap.index)]

@@ -1,0 +1,156 @@
+"""Making: from a violation to a script that was run and fails as the suite did."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from properties.engines.base import Ops
+from properties.reproducer import evidence, parts
+from properties.reproducer.ending import ending
+from properties.reproducer.labels import Comparison, Labels
+from properties.reproducer.recording import Event, RecordingOps, Unwritable, Version, Written
+from properties.reproducer.relevance import REDUCTIONS, is_large
+from properties.reproducer.text import Subject, text
+from properties.ttir import Machine
+from properties.verdict import NotJudged, Violation
+
+HEAD = '"""Violation: '  # how every script begins
+
+
+@dataclass
+class Recorded:
+    """A violation seen once more, with every call and comparison that led to it."""
+
+    violation: Violation
+    events: list[Event]
+    versions: list[Version]
+    labels: Labels
+
+    @property
+    def comparisons(self) -> Sequence[Comparison]:
+        """Those in which something differed."""
+        return self.labels.comparisons
+
+
+def file_name(property_name: str) -> str:
+    """`repro_values_dense_exact.py` of values.dense_exact."""
+    return f"repro_{property_name.replace('.', '_')}.py"
+
+
+def record(ops: Ops, violation: Violation) -> Recorded:
+    """Judges the violation's case again, in the configuration that failed. Raises Unwritable."""
+    group, name = violation.property_name.split(".")
+    invariant = getattr(importlib.import_module(f"properties.invariants.{group}"), name)
+    for choice in range(ops.configurations if violation.configuration else 1):
+        labels = Labels()
+        recording = RecordingOps(ops, labels)
+        recording.tuned.choice = choice if violation.configuration else ops.tuned.choice
+        try:
+            with recording.judging(violation.property_name, violation.case), labels:
+                invariant.__wrapped__(recording, violation.case)
+        except Violation as found:
+            if found.headline == violation.headline and found.configuration == violation.configuration:
+                return Recorded(found, recording.events, recording.versions, labels)
+        except NotJudged as reason:
+            raise Unwritable(str(reason)) from None
+    raise Unwritable("the violation was not seen again when its case was recorded")
+
+
+def reproduce(ops: Ops, violation: Violation) -> str:
+    """The text of a script that was run, and exits 1 as the suite failed. Raises Unwritable."""
+    recorded = record(ops, violation)
+    name = file_name(violation.property_name)
+    subject = Subject(ops.candidate, ops.engine.title(), violation, name)
+    end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
+    last = next(event for event in reversed(recorded.events) if not isinstance(event, Written))
+    sliced = evidence.needed(recorded.events, recorded.versions, end.asked, last)
+    why, second = "", ""
+    for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
+        if how is not None and not is_large(events):
+            continue
+        try:
+            narrow, keep = end.reduced(events, how) if how is not None else (end, {})
+            script = text(subject, events, recorded.versions, narrow, keep)
+        except Unwritable as error:
+            why = why or str(error)
+            continue
+        code, printed = run(script, ops, name)
+        if code == 1 and narrow.is_told(printed):
+            return script
+        if code == 1 and how is not None and narrow.is_told(printed, loosely=True):
+            second = second or text(replace(subject, note=parts.NOTE), events, recorded.versions, narrow, keep)
+        why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
+    if second:
+        return second
+    raise Unwritable(f"no script fails as the suite did: {why}")
+
+
+def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
+    """Runs a script in this process, on the engine; returns its exit code and what it printed."""
+    printed = io.StringIO()
+    with TemporaryDirectory() as folder, ExitStack() as surroundings:
+        path = Path(folder) / name
+        path.write_text(script)
+        surroundings.enter_context(redirect_stdout(printed))
+        surroundings.callback(_restore(sys.argv, sys.path[:], os.getcwd(), set(sys.modules)))
+        sys.argv = [str(path), target or str(ops.candidate.path or ops.candidate.target)]
+        machine = surroundings.enter_context(Machine()) if ops.engine.name == "ttir" else None
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1 if end.code else 0
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}")
+            code = 1
+        if machine is not None and machine.hazards:
+            print(*machine.hazards, sep="\n")
+            code = code or 1
+    return code, printed.getvalue()
+
+
+def _restore(argv: list[str], path: list[str], folder: str, known: set[str]) -> Any:
+    def restore() -> None:
+        sys.argv, sys.path[:] = argv, path
+        os.chdir(folder)
+        for name in {"candidate", "vllm", "vllm.triton_utils"} & sys.modules.keys() - known:
+            del sys.modules[name]
+
+    return restore
+
+
+def write(folder: Path, ops: Ops, violation: Violation) -> Path:
+    """Writes the script of a violation into a folder and returns its path. Raises Unwritable.
+
+    Of several scripts of one property, as of its dtypes, which several processes may write, the shortest stays.
+    """
+    path = folder / file_name(violation.property_name)
+    try:
+        script = reproduce(ops, violation)
+    except Unwritable:
+        raise
+    except Exception as error:  # the violation itself must not be lost over its script
+        raise Unwritable(f"making it ended with {type(error).__name__}: {error}") from error
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or len(script) < len(path.read_text()):
+        mine = path.with_suffix(f".{os.getpid()}")
+        mine.write_text(script)
+        mine.replace(path)
+    return path
+
+
+def forget(folder: Path) -> None:
+    """Removes the scripts that an earlier run has written into a folder, and nothing else."""
+    for path in folder.glob(file_name("*")):
+        if path.read_text().startswith(HEAD):
+            path.unlink()

@@ -1,0 +1,96 @@
+"""Text: head, loading, helpers, calls and ending of a script, put together."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from properties.candidate import Candidate
+from properties.reproducer import parts
+from properties.reproducer.ending import Ending
+from properties.reproducer.literals import SHORT
+from properties.reproducer.recording import Event, Version
+from properties.reproducer.script import Body
+from properties.verdict import Violation
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a script is about: the candidate, the engine in words, the violation, and the script's own name."""
+
+    candidate: Candidate
+    engine: str
+    violation: Violation
+    name: str
+    note: str = ""
+
+
+def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending, keep: Mapping) -> str:
+    """The whole script; `keep` says which elements must be as they were. Raises Unwritable."""
+    body = Body(events, versions, end.asked, keep)
+    body.write()
+    body.lines[body.last :] = end.around(body.lines[body.last :])
+    told = end.lines(body)
+    helpers = end.helpers(body)
+    pieces = [_head(subject), *_imports(subject, body), _load(subject)]
+    if "graph" in body.needs:
+        pieces.append(parts.NO_GRAPHS)
+    if subject.violation.configuration:
+        pieces.append(parts.CONFIGURED.format(words=_configuration(subject.violation.configuration)))
+    lines = "\n".join([*body.lines, *told])
+    dtypes = {name: dtype for dtype, name in SHORT.items() if re.search(rf"\b{name}\b", lines)}
+    pieces.append(f"{', '.join(dtypes)} = {', '.join(map(str, dtypes.values()))}\n")
+    body.needs |= {"put"} if re.search(r"\bput\(", lines) else set()
+    for need, piece in (
+        ("laid", parts.LAID),
+        ("put", parts.PUT),
+        ("far", parts.FAR),
+        ("memory", parts.MEMORY),
+        ("graph", parts.GRAPH),
+    ):
+        if need in body.needs:
+            pieces.append(f"\n{piece}")
+    if helpers:
+        pieces.append(f"\n{helpers}")
+    return "".join(pieces) + f"\n\n{lines}\n"
+
+
+def _head(subject: Subject) -> str:
+    words = str(subject.violation).replace("\\", "\\\\").replace('"""', "'''")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
+    seen = f"Python {platform.python_version()}, {versions}, {subject.engine}; {subject.candidate.title}"
+    return parts.HEAD.format(words=words, versions=seen, name=subject.name, root=ROOT, note=subject.note)
+
+
+def _imports(subject: Subject, body: Body) -> list[str]:
+    names = ["importlib.util", "sys", "torch"]
+    names += ["mmap"] if "far" in body.needs else []
+    names += ["types"] if _needs_vllm(subject.candidate) else []
+    standard = [f"import {name}" for name in sorted(names) if name != "torch"]
+    return ["\n".join(["", *standard, "", "import torch", ""])]
+
+
+def _needs_vllm(candidate: Candidate) -> bool:
+    return candidate.path is not None and candidate.path.is_file() and "vllm" in candidate.path.read_text()
+
+
+def _load(subject: Subject) -> str:
+    candidate = subject.candidate
+    shim = parts.SHIM if _needs_vllm(candidate) else ""
+    home = ""
+    if candidate.path is not None and not candidate.name.endswith(".py"):  # a module's own imports need its home
+        depth = candidate.name.count(".") + (candidate.path.name == "__init__.py")
+        home = parts.PATH.format(root=str(candidate.path.parents[depth]))
+    return parts.LOAD.format(target=str(candidate.path or candidate.target), shim=shim, path=home)
+
+
+def _configuration(words: str) -> set[str]:
+    """The configuration in the words of a violation, as `str` spells it."""
+    inside = words.split("configuration ")[1].split(", one of")[0]
+    return {part.replace("=", ": ", 1) for part in inside.split(", ")}

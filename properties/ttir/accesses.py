@@ -1,0 +1,121 @@
+"""A log of every plain load and store of some launches: who touched which address, from which line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .hazard import line_text
+from .memory import Buffer
+from .program import Location, Operation
+
+MOST_LINES = 5  # of a statement, in words
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One lane of one logged access: its launch, the program's place in the grid, its place in the tile."""
+
+    launch: int
+    program: tuple[int, ...]
+    lane: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One load or store of all programs of a chunk; `allowed` are the lanes that took part, None for all."""
+
+    is_store: bool
+    launch: int
+    kernel: str
+    operation: Operation
+    buffer: Buffer
+    offset: Any
+    allowed: Any
+    full: tuple[int, ...]
+    start: tuple[int, ...]
+
+    def lanes(self, address: int, *, is_masked: bool = False) -> Iterator[Lane]:
+        """The lanes that touched an address in bytes, or those that would have and were masked off."""
+        where, rest = divmod(address - self.buffer.address, self.buffer.item)
+        if rest:
+            return
+        hit = self.offset == where
+        if self.allowed is not None:
+            hit = hit & (~self.allowed if is_masked else self.allowed)
+        elif is_masked:
+            return
+        axes = len(self.start)
+        for flat in np.flatnonzero(np.broadcast_to(hit, self.full)):
+            place = [int(number) for number in np.unravel_index(int(flat), self.full)]
+            program = tuple(one + first for one, first in zip(place[:axes], self.start, strict=True))
+            yield Lane(self.launch, program, tuple(place[axes:]))
+
+    @property
+    def place(self) -> str:
+        """File, line, kernel and text of the access."""
+        location = self.operation.location
+        return f"{location.file}:{location.line} in {self.kernel}: {_statement(location)}"
+
+
+def _statement(location: Location) -> str:
+    """The text of a line, and of the next ones while a bracket of it is open."""
+    text = ""
+    for line in range(location.line, location.line + MOST_LINES):
+        text = f"{text} {line_text(location.file, line)}".strip()
+        if all(text.count(opening) <= text.count(closing) for opening, closing in ("()", "[]")):
+            return text
+    return f"{text} …"
+
+
+class Accesses:
+    """What a machine logs when it is made with one; tiles are kept as they are, so it is for a few small launches."""
+
+    def __init__(self) -> None:
+        self.entries: list[Logged] = []
+        self.launches = 0
+
+    def note(self, is_store: bool, frame: Any, operation: Operation, access: tuple[Buffer, Any, Any, Any]) -> None:
+        """Logs an access: its buffer, offsets, lanes that take part (None for all) and the full tile's sizes."""
+        buffer, offset, allowed, full = access
+        self.entries.append(
+            Logged(is_store, self.launches, frame.run.kernel, operation, buffer, offset, allowed, full, frame.start)
+        )
+
+    def stores(self, address: int) -> list[tuple[Logged, Lane]]:
+        """Who stored to an address, in order."""
+        return [(one, lane) for one in self.entries if one.is_store for lane in one.lanes(address)]
+
+    def loads(self, address: int, by: Lane, *, is_masked: bool = False) -> list[Logged]:
+        """Loads of an address by a program, those by the same lane where there are any."""
+        found = [
+            (one, lane)
+            for one in self.entries
+            if not one.is_store and one.launch == by.launch
+            for lane in one.lanes(address, is_masked=is_masked)
+            if lane.program == by.program
+        ]
+        same = [one for one, lane in found if lane.lane == by.lane]
+        return same or [one for one, _ in found]
+
+    def masked_stores(self, address: int) -> list[tuple[Logged, Lane]]:
+        """Stores that would have written an address, had their lanes not been masked off."""
+        return [(one, lane) for one in self.entries if one.is_store for lane in one.lanes(address, is_masked=True)]
+
+    def masked_loads(self, tensor: Any, by: Lane) -> list[Logged]:
+        """Loads from a tensor in which a lane was masked off, wherever it would have read."""
+        address = tensor.data_ptr()
+        return [
+            one
+            for one in self.entries
+            if not one.is_store and one.launch == by.launch and one.buffer.address == address and _is_masked(one, by)
+        ]
+
+
+def _is_masked(one: Logged, by: Lane) -> bool:
+    place = (*(number - first for number, first in zip(by.program, one.start, strict=True)), *by.lane)
+    inside = len(place) == len(one.full) and all(0 <= n < size for n, size in zip(place, one.full, strict=True))
+    return inside and one.allowed is not None and not np.broadcast_to(one.allowed, one.full)[place]
