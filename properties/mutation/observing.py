@@ -34,7 +34,7 @@ class Observer:
             if count.violated and name not in self.seen["killed_by"]:
                 self.seen["killed_by"].append(name)
                 self.seen["seconds"] = self.seen["seconds"] or time.monotonic() - START
-                self.seen.setdefault("example", words or count.example[:2000])
+                self.seen.setdefault("example", words or next(iter(count.examples.values()), "")[:2000])
 
     def write(self) -> None:
         """Writes atomically: the parent may read, or kill, at any time."""

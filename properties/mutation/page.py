@@ -56,8 +56,8 @@ def page(paths: list[Path]) -> str:
         "# Mutation scores",
         "",
         "Written by `python -m properties.mutation.page` from the results of `python -m properties.mutation --json`.",
-        "Each mutant differs from the kernel in one place. *Killed*: a property was judged violated. Mutants that do not",
-        "import are invalid; all others count, unless listed as equivalent with a reason.",
+        "Each mutant differs from the kernel in one place. *Killed*: a property was judged violated. Mutants that do",
+        "not import are invalid; all others count, unless listed as equivalent with a reason.",
         "",
     ]
     return "\n".join([*lines, *(line for path in paths for line in section(path))]).rstrip() + "\n"
