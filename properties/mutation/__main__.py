@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from properties.mutation import operators
@@ -27,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--limit", type=int, metavar="N", help="at most so many mutants, spread evenly over the file")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep results there; a run that was stopped goes on")
     one.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes at once (default: the cores)")
+    one.add_argument("--time-limit", type=float, default=900, metavar="S", help="seconds for a mutant (default: 900)")
     one.add_argument("--seed", type=int, default=0, help="of Hypothesis, the same for every mutant and the control")
     one.add_argument("--all", action="store_true", help="go on after the first violation: who kills what")
     one.add_argument("--equivalents", action="store_true", help="run those listed as equivalent as well")
@@ -69,7 +71,8 @@ def main(arguments: list[str]) -> int:
         print(*(f"line {one.line}: {one.key}" for one in mutants), sep="\n")
         return 0
     preload()
-    plan = Plan(target, options.profile, options.engine, options.workers, is_complete=options.all, seed=options.seed)
+    plan = Plan(target, options.profile, options.engine, options.workers, options.time_limit, is_complete=options.all)
+    plan = replace(plan, seed=options.seed)
     controls: list[Mutant | None] = [] if options.no_control else [None]
     if controls:
         plan, red = without_findings(plan)

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from properties.contract import OPERATORS
+
+LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas")
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -60,9 +64,9 @@ class Function:
 
     @cached_property
     def body(self) -> list[ast.AST]:
-        """Every node of the body in reading order; decorators, signature, annotations and docstring left out."""
+        """Every node of the body in reading order; decorators, signature, docstring and launch options left out."""
         statements = self.node.body[1:] if ast.get_docstring(self.node) else self.node.body
-        found = [node for statement in statements for node in ast.walk(statement)]
+        found = [node for statement in statements for node in _walk(statement)]
         return sorted(found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
 
     @cached_property
@@ -79,6 +83,11 @@ class Function:
         """The text of a node, as it stands."""
         return self.source.text_of(node)
 
+    def operand(self, node: ast.AST) -> str:
+        """The text of a node, in parentheses where an operator beside it could take a part of it."""
+        is_whole = isinstance(node, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript))
+        return self.text(node) if is_whole else f"({self.text(node)})"
+
     def of(self, kind: type[ast.AST]) -> Iterator[ast.AST]:
         """Nodes of a kind."""
         return (node for node in self.body if isinstance(node, kind))
@@ -88,6 +97,14 @@ class Function:
         for node in self.body:
             if isinstance(node, ast.Call) and called(node) in names:
                 yield node
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below, without what says how a kernel is compiled: that changes no result."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.keyword) and child.arg in LAUNCH_OPTIONS):
+            yield from _walk(child)
 
 
 def called(call: ast.Call) -> str:
@@ -130,7 +147,7 @@ class Source:
         kernels = [Function(self, node, True) for node in every if any(_is_jit(one) for one in node.decorator_list)]
         names = {kernel.name for kernel in kernels}
         hosts = [Function(self, node, False) for node in every if node.name not in names]
-        return kernels + [host for host in hosts if kernels]
+        return kernels + [host for host in hosts if host.name in OPERATORS or any(self._launches(host, names))]
 
     def serves(self, function: Function) -> str:
         """The host function that a function is, or that launches it, directly or through another kernel."""
@@ -155,7 +172,9 @@ class Source:
 
     def launches(self, host: Function) -> Iterator[ast.Call]:
         """Calls of the form `kernel[grid](...)` in a host function."""
-        names = {one.name for one in self.functions if one.is_kernel}
+        return self._launches(host, {one.name for one in self.functions if one.is_kernel})
+
+    def _launches(self, host: Function, names: set[str]) -> Iterator[ast.Call]:
         for node in host.body:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
                 launched = node.func.value

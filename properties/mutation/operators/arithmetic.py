@@ -64,7 +64,7 @@ class Division(Operator):
         for node in function.of(ast.BinOp):
             if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
                 sign = "%" if isinstance(node.op, ast.FloorDiv) else "//"
-                yield node, f"{function.text(node.left)} {sign} {function.text(node.right)}"
+                yield node, f"{function.operand(node.left)} {sign} {function.operand(node.right)}"
 
 
 class Sign(Operator):
@@ -78,7 +78,7 @@ class Sign(Operator):
         for node in function.of(ast.BinOp):
             if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
                 sign = "-" if isinstance(node.op, ast.Add) else "+"
-                yield node, f"{function.text(node.left)} {sign} ({function.text(node.right)})"
+                yield node, f"{function.operand(node.left)} {sign} ({function.text(node.right)})"
 
 
 class Clamp(Operator):
@@ -122,23 +122,23 @@ def casts(function: Function, dtype: str) -> Iterator[Change]:
 
 
 class SwapStride(Operator):
-    """A product takes the next stride of the kernel in place of its own."""
+    """A product takes a neighbouring stride of the kernel in place of its own."""
 
     name = "swap_stride"
 
     def changes(self, function: Function) -> Iterator[Change]:
-        """Names that contain `stride`, each exchanged for the one after it in the signature."""
+        """Names that contain `stride`, each exchanged for its neighbours in the signature."""
         strides = [name for name in function.parameters if "stride" in name]
         yield from _exchanged(function, strides)
 
 
 class SwapPointer(Operator):
-    """An access goes to the next tensor."""
+    """An access goes to a neighbouring tensor."""
 
     name = "swap_pointer"
 
     def changes(self, function: Function) -> Iterator[Change]:
-        """Names that end in `ptr`, each exchanged for the one after it in the signature."""
+        """Names that end in `ptr`, each exchanged for its neighbours in the signature."""
         yield from _exchanged(function, [name for name in function.parameters if name.endswith("ptr")])
 
 
@@ -154,13 +154,14 @@ class SwapSize(Operator):
 
 
 def _exchanged(function: Function, names: list[str]) -> Iterator[Change]:
-    """Each use of one of the names, replaced by the next of them."""
+    """Each use of one of the names, replaced by the next of them, and by the one before."""
     if len(names) < 2:
         return
     after = dict(zip(names, [*names[1:], names[0]], strict=True))
+    before = {new: old for old, new in after.items()}
     for node in function.of(ast.Name):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in after:
-            yield node, after[node.id]
+            yield from ((node, new) for new in dict.fromkeys((after[node.id], before[node.id])))
 
 
 OPERATORS: list[type[Operator]] = [

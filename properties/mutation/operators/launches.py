@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar
 
-from ..source import Function, called
+from ..source import LAUNCH_OPTIONS, Function, called
 from . import Change, Operator
 
 
@@ -20,7 +20,7 @@ class Grid(Operator):
     def changes(self, function: Function) -> Iterator[Change]:
         """`cdiv` without its rounding up, one less and one more."""
         for call in function.calls("cdiv"):
-            size, tile = (function.text(one) for one in call.args)
+            size, tile = (function.operand(one) for one in call.args)
             yield call, f"max(1, {size} // {tile})"
             yield call, f"max(1, {function.text(call)} - 1)"
             yield call, f"({function.text(call)} + 1)"
@@ -35,7 +35,7 @@ class SwapArguments(Operator):
     def changes(self, function: Function) -> Iterator[Change]:
         """Neighbours of a kind: tensors, strides, numbers; arguments by name with the next of them."""
         for launch in function.source.launches(function):
-            named = [one.value for one in launch.keywords if one.arg not in (None, "num_warps", "num_stages")]
+            named = [one.value for one in launch.keywords if one.arg not in (None, *LAUNCH_OPTIONS)]
             alike = [pair for pair in pairwise(launch.args) if _kind(function, pair[0]) == _kind(function, pair[1])]
             for left, right in [*alike, *pairwise(named)]:
                 between = function.source.text[function.source.span(left)[1] : function.source.span(right)[0]]
@@ -73,9 +73,16 @@ class IgnoreArgument(Operator):
         """Each use of a number or a flag, replaced by a constant."""
         kinds = {one.arg: function.text(one.annotation) for one in function.node.args.args if one.annotation}
         for node in function.of(ast.Name):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not _checks(function, node):
                 for instead in self.INSTEAD.get(kinds.get(node.id, ""), ()):
                     yield node, instead
+
+
+def _checks(function: Function, node: ast.AST) -> bool:
+    """Whether a node is an argument of a call whose result nobody takes, other than a launch: such a call checks."""
+    call = function.parents[node]
+    is_alone = isinstance(call, ast.Call) and isinstance(function.parents[call], ast.Expr)
+    return is_alone and isinstance(call, ast.Call) and not isinstance(call.func, ast.Subscript)
 
 
 class StrideOfOther(Operator):

@@ -74,7 +74,7 @@ class Compare(Operator):
         """The border moved by one, and the comparison turned round."""
         for node in function.of(ast.Compare):
             if isinstance(node, ast.Compare) and len(node.ops) == 1:
-                left, right = function.text(node.left), function.text(node.comparators[0])
+                left, right = function.operand(node.left), function.operand(node.comparators[0])
                 for sign in self.INSTEAD.get(type(node.ops[0]), ()):
                     yield node, f"{left} {sign} {right}"
 

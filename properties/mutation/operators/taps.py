@@ -51,7 +51,7 @@ class OverlapTiles(Operator):
         """The step of a program: a product of a program's number and a tile."""
         for node in function.of(ast.BinOp):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_program(function, node.left):
-                left, right = function.text(node.left), function.text(node.right)
+                left, right = function.operand(node.left), function.operand(node.right)
                 yield node, f"{left} * ({right} - 1)"
                 yield node, f"{left} * ({right} + 1)"
 
