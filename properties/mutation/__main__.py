@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from properties.contract import DTYPES
 from properties.mutation import operators
 from properties.mutation.results import BadResults, Journal, Score, digest, equivalents, suite
 from properties.mutation.running import Plan, Target, judged, preload, without_findings
@@ -25,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--profile", choices=("pr", "nightly"), default="pr")
     one.add_argument("--engine", choices=("ttir", "cuda"), default="ttir")
     one.add_argument("--operators", metavar="A,B", help=f"only these: {known}")
+    one.add_argument("--dtype", choices=DTYPES, help="only the tests of this dtype: a ladder for each")
     one.add_argument("--limit", type=int, metavar="N", help="at most so many mutants, spread evenly over the file")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep results there; a run that was stopped goes on")
     one.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes at once (default: the cores)")
@@ -61,8 +63,8 @@ def main(arguments: list[str]) -> int:
         if not target.files:
             raise ValueError(f"{options.path} defines no @triton.jit function")
         mutants = wanted(options, target)
-        header = {"target": path.name, "digest": digest(target.files), "suite": suite(), "profile": options.profile,
-                  "engine": options.engine, "seed": options.seed, "all": options.all}  # fmt: skip  # one line a thing
+        asked = {name: getattr(options, name) for name in ("profile", "engine", "seed", "all", "dtype")}
+        header = {"target": path.name, "digest": digest(target.files), "suite": suite(), **asked}
         journal = Journal(options.json, header)
     except (ValueError, BadResults, SyntaxError, OSError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
@@ -72,7 +74,7 @@ def main(arguments: list[str]) -> int:
         return 0
     preload()
     plan = Plan(target, options.profile, options.engine, options.workers, options.time_limit, is_complete=options.all)
-    plan = replace(plan, seed=options.seed)
+    plan = replace(plan, seed=options.seed, tests=(*plan.tests, *(["-k", options.dtype] if options.dtype else [])))
     controls: list[Mutant | None] = [] if options.no_control else [None]
     if controls:
         plan, red = without_findings(plan)
