@@ -29,7 +29,6 @@ def section(path: Path) -> list[str]:
         *_ladder(results, header.get("dtype")),
         *_killers(score.of("killed"), is_complete=header["all"]),
     ]
-    return out
 
 
 def argued(target: str) -> list[str]:
