@@ -94,7 +94,8 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
     total = _oldest_first(values, weight)
 
     def finish(some: torch.Tensor, active: bool = is_active, added: float = float(has_residual)) -> torch.Tensor:
-        return (_silu(some) if active else some) + added * residual
+        some = _silu(some) if active else some
+        return some + added * residual if added else some  # 0 times an infinity is none of the value
 
     for some in (total, _contracted(values, weight)):
         exact = finish(some)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -83,18 +84,24 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             right = ", which is right" if replace(run, out=again).is_right(*at) else ""
             return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
         lane = _writer(accesses, probe.out, at)
-        if bool(run.out[at].isnan()) and (number := probe.nan_from()) is not None:
-            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(number))
-            return violation.found(f"a NaN in {probe.source(number)} reaches it")
-        if bool(run.out[at].isnan()) and probe.is_always_nan():
+        is_nan = bool(run.out[at].isnan())
+        strange = probe.nan_from() if is_nan else None
+        if is_nan and strange is None and probe.is_always_nan():
             return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
             found = probe.find()
         except TooLong as error:
-            return violation.found(f"its taps were not probed: {error}")
-        violation.taps = found.taps
+            found, late = Found(violation.taps, is_complete=False), str(error)
+        else:
+            violation.taps, late = found.taps, ""
+        words = _tap_words(found, at[1])
+        if strange is not None and not words:
+            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(strange))
+            return violation.found(f"a NaN in {probe.source(strange)} reaches it")
+        if late:
+            return violation.found(f"its taps were not probed: {late}")
         violation.at = violation.at or _at(probe, found, accesses, lane)
-    if words := _tap_words(found, at[1]):
+    if words:
         return violation.found(words)
     values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
     told = "" if values is None else computation(run.call, values, run.out, wrong)
@@ -109,10 +116,8 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
 
 def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
     """How far a value lies from the right one that no known computation gives."""
-    if values is None:
-        return "another computation"
-    truth = contract_value(run.call, values)[0][at]
-    return f"another computation, {float(run.out[at].double() - truth):+.3g} from the exact value"
+    error = math.nan if values is None else float(run.out[at].double() - contract_value(run.call, values)[0][at])
+    return f"another computation{f', {error:+.3g} from the exact value' if math.isfinite(error) else ''}"
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
