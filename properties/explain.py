@@ -117,7 +117,7 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     owners = {owner(case, row) for row in rows}
     count, total = int(wrong.sum()), wrong.numel()
     words = differ(count, total, "element")
-    if count == total:
+    if count in (1, total):
         return words
     if owners == {None}:
         return f"{words}, all in padding rows"

@@ -35,7 +35,7 @@ def fused_sconv(ops: Any, case: Forward) -> None:
     wrong, truth, allowed = beyond_bound(batch, out)
     if (wrong & differs).any():
         row, channel = (int(i) for i in (wrong & differs).nonzero()[0])
-        should = near(truth[row, channel], allowed[row, channel])
+        should = near(truth[row, channel], allowed[row, channel], out.dtype)
         should += f" (the baseline gives {number(wanted[row, channel])})"
         raise difference(ops, name, batch, out, truth, wrong & differs, should)
     if (beyond_bound(other, wanted)[0] & differs).any():

@@ -158,11 +158,13 @@ def spread(got: torch.Tensor, wanted: torch.Tensor, wrong: torch.Tensor, words: 
     return Spread(int(wrong.sum()), wrong.numel(), words, rows, channels, elements)
 
 
-def near(truth: torch.Tensor, allowed: torch.Tensor) -> str:
-    """A float64 element and its bound, with the digits that the bound leaves."""
+def near(truth: torch.Tensor, allowed: torch.Tensor, dtype: torch.dtype) -> str:
+    """A float64 element and its bound, with the digits that the bound leaves; in its dtype, where that is 0."""
     exact, within = float(truth), float(allowed)
-    left = abs(exact) / within if within else math.inf
-    digits = min(12, max(4, math.ceil(math.log10(left)) + 2)) if 0 < left < math.inf else 12
+    if not within:
+        return number(truth.to(dtype))
+    left = abs(exact) / within
+    digits = min(12, max(4, math.ceil(math.log10(left)) + 2)) if 0 < left < math.inf else 4
     return f"{exact:.{digits}g} within {within:.2g}"
 
 

@@ -41,7 +41,7 @@ def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
     wrong, truth, allowed = beyond_bound(batch, out)
     if wrong.any():
         row, channel = (int(i) for i in wrong.nonzero()[0])
-        should = near(truth[row, channel], allowed[row, channel])
+        should = near(truth[row, channel], allowed[row, channel], out.dtype)
         raise difference(ops, property_name, batch, out, truth, wrong, should)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from .hazard import line_text
 from .memory import Buffer
 from .program import Location, Operation
 
-MOST_LINES = 5  # of a statement, in words
+MOST_LINES = 6  # of a statement, in words
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,28 @@ class Logged:
 
 
 def _statement(location: Location) -> str:
-    """The text of a line, and of the next ones while a bracket of it is open."""
-    text = ""
-    for line in range(location.line, location.line + MOST_LINES):
-        text = f"{text} {line_text(location.file, line)}".strip()
-        if all(text.count(opening) <= text.count(closing) for opening, closing in ("()", "[]")):
-            return text
-    return f"{text} …"
+    """The whole statement that a line is of: which of its lines Triton tells is another one in each version."""
+    first, last = _statements("".join(linecache.getlines(location.file))).get(location.line, (0, 0))
+    if not first:
+        return line_text(location.file, location.line)
+    lines = [line_text(location.file, line) for line in range(first, last + 1)]
+    text = " ".join(filter(None, (line.split(" #")[0] for line in lines[:MOST_LINES])))
+    return f"{text} …" if len(lines) > MOST_LINES else text
+
+
+@cache
+def _statements(text: str) -> dict[int, tuple[int, int]]:
+    """The first and last line of the innermost statement around each line of a file; of a block, its head."""
+    try:
+        statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    except SyntaxError:
+        return {}
+    found = {}
+    for node in statements:  # outer ones first
+        body = getattr(node, "body", None)
+        last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+        found.update(dict.fromkeys(range(node.lineno, last + 1), (node.lineno, last)))
+    return found
 
 
 class Accesses:
