@@ -86,7 +86,7 @@ def _cut(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
-    """Computations other than the contract's, in words, and what each gives, `[T, C]` in the dtype of x."""
+    """Computations in words, and what each gives, `[T, C]` in the dtype of x; first the contract's, without words."""
     given, x = call.arguments, call.before("x")
     dtype, residual = x.dtype, x.float()
     weight = call.before("weight").float().T[:, None]
@@ -97,20 +97,23 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
         some = _silu(some) if active else some
         return some + added * residual if added else some  # 0 times an infinity is none of the value
 
-    for some in (total, _contracted(values, weight)):
+    sums = (total, _contracted(values, weight))
+    for some in sums:
+        yield "", finish(some).to(dtype)
+    for some in sums:
         exact = finish(some)
-        yield "the right value cut towards zero, not rounded to the nearest", _cut(exact, dtype)
+        yield "the right value cut towards zero instead of rounded to the nearest", _cut(exact, dtype)
         yield "the right value with subnormal numbers as 0", _flushed(exact.to(dtype))
         largest = torch.finfo(dtype).max
-        yield "the right value held below infinity", exact.to(dtype).clamp(-largest, largest)
+        yield "the right value clamped to the largest finite number", exact.to(dtype).clamp(-largest, largest)
     for turned in (_newest_first, _newest_contracted):
         yield "the taps summed from the newest to the oldest", finish(turned(values, weight)).to(dtype)
     if has_residual:
         yield "the value without the residual", finish(total, added=0).to(dtype)
         yield "the value with the residual twice", finish(total, added=2).to(dtype)
-        yield "the residual alone, without any tap", residual.to(dtype)
+        yield "the residual alone without any tap", residual.to(dtype)
         between = finish(total, added=0).to(dtype).float() + residual
-        yield "the sum rounded before the residual is added, and again after it", between.to(dtype)
+        yield "the sum rounded before the residual is added and again after it", between.to(dtype)
     else:
         yield "the value with the residual, which this call does not ask for", finish(total, added=1).to(dtype)
     if is_active:
@@ -118,7 +121,7 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
         yield "the activation of the sum with the residual in it", _silu(total + residual).to(dtype)
     name = str(dtype).removeprefix("torch.")
     if dtype != torch.float32:
-        yield f"the sum in {name}, every product and sum rounded", finish(_in(dtype)(values, weight)).to(dtype)
+        yield f"the sum computed in {name} throughout", finish(_in(dtype)(values, weight)).to(dtype)
     yield "0 everywhere", torch.zeros_like(x)
     yield "the input", x
 
@@ -132,13 +135,17 @@ def _flushed(values: torch.Tensor) -> torch.Tensor:
 
 
 def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
-    """The computations, at most two, that give what came out in every wrong element; empty where none does.
+    """The computations, at most two, that give what came out in every wrong element; empty where none or the right one.
 
     got: `[T, C]`, wrong: its mask.
     """
     found: list[str] = []
     for words, result in computations(call, values):
         same = (bits(result) == bits(got)) | ((result == 0) & (got == 0)) | (result.isnan() & got.isnan())
-        if bool(same[wrong].all()) and words not in found:
+        if not same[wrong].all():
+            continue
+        if not words:
+            return ""
+        if words not in found:
             found.append(words)
     return ", or ".join(found[:2])

@@ -107,7 +107,7 @@ class Call:
                 if held == (block, offset):
                     whose = f"request {int(owners[other])}'s " if int(owners[other]) != own else ""
                     return f"{whose}position {position}"
-        return "the null block, nobody's here" if block == 0 else "nobody's here"
+        return "no request's, the null block" if block == 0 else "no request's"
 
     def source(self, name: str, index: tuple[int, ...], row: int, channel: int) -> Source:
         """An element of `x` or `cache`, as a tap of an output element, and what is strange about it."""

@@ -14,12 +14,12 @@ from properties.arithmetic import computation, contract_value, tap_values
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
+from properties.found_words import wrong_taps
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong, wrong_weights
 from properties.ttir import Accesses, Lane
-from properties.verdict import Tap, Violation
+from properties.verdict import Violation
 
-MOST_TAPS = 3  # that are told one by one
 MOST_ROWS = 4096  # whose taps are gathered one by one to look for another computation
 STATE = "the candidate keeps something between calls, or races"
 
@@ -68,11 +68,13 @@ def _output(
         _probe(violation, rerun, other, (its_row, channel % its.shape[1]), its)
         violation.but = f"{this.words} is right, {other.words} is wrong: {violation.but or 'why is not known'}; {but}"
         return None
-    for run, mask in ((this, wrong), (other, its)):
+    both = f"{this.words} and {other.words} are both within the bound of the reference"
+    whole = ((this, torch.ones_like(wrong)), (other, torch.ones_like(its)))  # what gives all of it is less by chance
+    for run, mask in (*whole, (this, wrong), (other, its)):
         words = computation(run.call, tap_values(run.call), run.out, mask)
         if words:
-            return violation.found(f"both are within the bound of the reference; {run.words} gives {words}")
-    return violation.found("both are within the bound of the reference, and round differently")
+            return violation.found(f"{both}, but {run.words} gives {words}")
+    return violation.found(f"{both}, but round differently")
 
 
 def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wrong: torch.Tensor) -> None:
@@ -94,7 +96,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             found, late = Found(violation.taps, is_complete=False), str(error)
         else:
             violation.taps, late = found.taps, ""
-        words = _tap_words(found, at[1])
+        words = wrong_taps(found, at[1])
         if strange is not None and not words:
             violation.at = violation.at or _line(accesses, lane, probe.inputs.address(strange))
             return violation.found(f"a NaN in {probe.source(strange)} reaches it")
@@ -108,7 +110,8 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
     if not found.is_complete:
         left = f"it is {told}" if told else "it is no sum of inputs"
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
-        left = "every tap comes from its place and has its weight; what came out is " + (told or _far(run, at, values))
+        left = "every tap comes from its place and has its weight"
+        left += f"; what came out is {told}" if told else f", but the arithmetic is another: {_far(run, at, values)}"
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
@@ -117,7 +120,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
 def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
     """How far a value lies from the right one that no known computation gives."""
     error = math.nan if values is None else float(run.out[at].double() - contract_value(run.call, values)[0][at])
-    return f"another computation{f', {error:+.3g} from the exact value' if math.isfinite(error) else ''}"
+    return f"what came out is {error:+.3g} off the exact value" if math.isfinite(error) else "none that is known here"
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -158,28 +161,6 @@ def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None
         if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
             return line
     return ""
-
-
-def _tap_words(found: Found, channel: int) -> str:
-    """Which taps came from elsewhere, or have another weight, in words; empty where none."""
-    wrong = [_tap(tap) for tap in found.taps if tap.is_wrong]
-    for tap in wrong_weights(found.taps, channel):
-        its_channel, column = tap.weight or (0, 0)
-        of = f" of channel {its_channel}" if its_channel != channel else ""
-        wrong.append(f"tap {tap.index} ({tap.meant}) is multiplied by weight column {column}{of}, not {tap.index}")
-    more = [f"{len(wrong) - MOST_TAPS} more taps are wrong"] if len(wrong) > MOST_TAPS else []
-    return ", ".join([*wrong[:MOST_TAPS], *more])
-
-
-def _tap(tap: Tap) -> str:
-    if tap.meant.kind != "nothing":
-        return f"tap {tap.index} came from {tap.came}, meant {tap.meant}"
-    why = (
-        "a row without a slot has no taps"
-        if tap.meant.position is None
-        else f"position {tap.meant.position} is before the start"
-    )
-    return f"tap {tap.index} came from {tap.came}, but should be 0: {why}"
 
 
 def memory(rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> Any:

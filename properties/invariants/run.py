@@ -114,7 +114,9 @@ def compare_bits(
     if not signed_zero:
         wrong &= ~((got == 0) & (wanted == 0))
     if wrong.any():
-        raise difference(ops, property_name, batch, got, wanted, wrong, other=other, rows=rows)
+        row, channel = (int(index) for index in wrong.nonzero()[0])
+        should = number(wanted[row, channel]) + (f", as in {other.words}" if other is not None else "")
+        raise difference(ops, property_name, batch, got, wanted, wrong, should, other, rows)
 
 
 def difference(

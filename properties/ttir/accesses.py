@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -71,6 +72,7 @@ def _statement(location: Location) -> str:
         return line_text(location.file, location.line)
     lines = [line_text(location.file, line) for line in range(first, last + 1)]
     text = " ".join(filter(None, (line.split(" #")[0] for line in lines[:MOST_LINES])))
+    text = re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", text)  # as on one line
     return f"{text} …" if len(lines) > MOST_LINES else text
 
 

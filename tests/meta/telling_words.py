@@ -7,7 +7,7 @@ NOWHERE = (TAP + r"nowhere, meant ",)
 MISSING = (r"row \d+ has slot \d+", "nothing was stored there")
 NO_SLOT = (r"it holds x\[\d+\].*which has slot -\d+ and must not be stored",)
 STATE = ("which is right: the candidate keeps something between calls",)
-TURNED = (r"both are within the bound.*gives the taps summed from the newest to the oldest",)
+TURNED = (r"are both within the bound.*, but .* gives the taps summed from the newest to the oldest",)
 KERNEL = r"At: +\S+\.py:\d+ in \w+: "  # of a Triton kernel, so on the engine that sees it
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -25,10 +25,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stores_output": (r"it holds out\[\d+\], the result, not the input x\[\d+\]",),
     "contiguous_pages": (r"a NaN in the gap behind block \d+|" + TAP + "the gap behind block|came from block",),
     "contiguous_table": (TAP + r"block \d+ offset \d+.*, meant block \d+ offset \d+",),
-    "truncates": ("cut towards zero, not rounded to the nearest",),
+    "truncates": ("cut towards zero instead of rounded to the nearest",),
     "flushes_subnormals": ("subnormal numbers as 0",),
-    "saturates": ("the right value held below infinity",),
-    "sums_in_dtype": ("every product and sum rounded",),
+    "saturates": ("the right value clamped to the largest finite number",),
+    "sums_in_dtype": ("the sum computed in (bfloat16|float16) throughout",),
     "loses_sign_of_zero": (r"x\[\d+\] was stored there, but changed on its way: a zero has lost its sign",),
     "stores_no_subnormals": (r"x\[\d+\] was stored there, but changed on its way: a (subnormal|zero)",),
     "rounds_twice": ("the sum rounded before the residual is added",),

@@ -119,7 +119,7 @@ def probed(candidate: Plain) -> Violation:
     ("candidate", "words"),
     [
         (Sums(), "tap 0 came from the sum of x[2] (request 1's) and block"),
-        (OtherChannel(), "tap 3 came from x[0] (channel 1), meant x[0]"),
+        (OtherChannel(), "tap 3 came from x[0] (channel 1), meant channel 0"),
         (WeightOfNeighbour(), "is multiplied by weight column 0 of channel 1, not 0"),
     ],
 )
