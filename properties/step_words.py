@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from properties.explain import plural
+from properties.explain import named_blocks, plural
 from properties.serving import Server
 
 
@@ -21,12 +21,6 @@ def about(server: Server) -> str:
     if len(filled.x) > rows:
         parts.append(f"{plural(len(filled.x) - rows, 'row')} of padding")
     return f"this step runs {', '.join(parts) or 'nothing'}"
-
-
-def named_blocks(blocks: Sequence[int | None]) -> str:
-    """`block 3`, `blocks 3, 4`, `no blocks`, without those that were let go."""
-    held = [str(block) for block in blocks if block is not None]
-    return f"block{'' if len(held) == 1 else 's'} {', '.join(held)}" if held else "no blocks"
 
 
 def owed(server: Server, name: str, where: Mapping[str, object]) -> str:

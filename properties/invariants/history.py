@@ -231,7 +231,7 @@ class Living:
                 position = span.start + row - first
                 let = (
                     f"sequence {span.sequence} has {explain.plural(span.start, 'token')} in the cache and "
-                    f"{explain.plural(span.count, 'new row')} ({step_words.named_blocks(span.blocks)}), {sizes}"
+                    f"{explain.plural(span.count, 'new row')} ({explain.named_blocks(span.blocks)}), {sizes}"
                 )
                 taps = explain.taps(position, channel, span.start, first, part.geometry, span.blocks)
                 return {**where, "sequence": span.sequence, "position": position}, let, taps

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .hazard import line_text
+from .hazard import source_line
 from .memory import Buffer
-from .program import Location, Operation
-
-MOST_LINES = 6  # of a statement, in words
+from .program import Operation
 
 
 @dataclass(frozen=True)
@@ -62,33 +56,7 @@ class Logged:
     def place(self) -> str:
         """File, line, kernel and text of the access."""
         location = self.operation.location
-        return f"{location.file}:{location.line} in {self.kernel}: {_statement(location)}"
-
-
-def _statement(location: Location) -> str:
-    """The whole statement that a line is of: which of its lines Triton tells is another one in each version."""
-    first, last = _statements("".join(linecache.getlines(location.file))).get(location.line, (0, 0))
-    if not first:
-        return line_text(location.file, location.line)
-    lines = [line_text(location.file, line) for line in range(first, last + 1)]
-    text = " ".join(filter(None, (line.split(" #")[0] for line in lines[:MOST_LINES])))
-    text = re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", text)  # as on one line
-    return f"{text} …" if len(lines) > MOST_LINES else text
-
-
-@cache
-def _statements(text: str) -> dict[int, tuple[int, int]]:
-    """The first and last line of the innermost statement around each line of a file; of a block, its head."""
-    try:
-        statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
-    except SyntaxError:
-        return {}
-    found = {}
-    for node in statements:  # outer ones first
-        body = getattr(node, "body", None)
-        last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
-        found.update(dict.fromkeys(range(node.lineno, last + 1), (node.lineno, last)))
-    return found
+        return f"{location.file}:{location.line} in {self.kernel}: {source_line(location)}"
 
 
 class Accesses:
