@@ -78,6 +78,16 @@ def _in(dtype: torch.dtype) -> Sum:
     return total
 
 
+def _products_in(dtype: torch.dtype) -> Sum:
+    def total(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        some = torch.zeros(values.shape[1:])
+        for tap, column in zip(values.to(dtype), weight.to(dtype), strict=True):
+            some = some + (tap * column).float()
+        return some
+
+    return total
+
+
 def _cut(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     nearest = result.to(dtype)
     if dtype == torch.float32:
@@ -122,6 +132,7 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
     name = str(dtype).removeprefix("torch.")
     if dtype != torch.float32:
         yield f"the sum computed in {name} throughout", finish(_in(dtype)(values, weight)).to(dtype)
+        yield f"the sum of products rounded to {name}", finish(_products_in(dtype)(values, weight)).to(dtype)
     yield "0 everywhere", torch.zeros_like(x)
     yield "the input", x
 
