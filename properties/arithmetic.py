@@ -12,6 +12,8 @@ from properties.contents import bits
 
 Sum = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # products of values [W, T, C] and weights [W, 1, C], summed
 
+RIGHT = ("the taps summed one after another", "the taps summed by fused multiply-adds")
+
 
 def tap_values(call: Call) -> torch.Tensor:
     """The value of every tap of every output element, `[W, T, C]` float32, 0 where there is none."""
@@ -96,7 +98,7 @@ def _cut(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
-    """Computations in words, and what each gives, `[T, C]` in the dtype of x; first the contract's, without words."""
+    """Computations in words, and what each gives, `[T, C]` in the dtype of x; first the right ones."""
     given, x = call.arguments, call.before("x")
     dtype, residual = x.dtype, x.float()
     weight = call.before("weight").float().T[:, None]
@@ -108,14 +110,19 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
         return some + added * residual if added else some  # 0 times an infinity is none of the value
 
     sums = (total, _contracted(values, weight))
-    for some in sums:
-        yield "", finish(some).to(dtype)
+    for words, some in zip(RIGHT, sums, strict=True):
+        yield words, finish(some).to(dtype)
+    largest = torch.finfo(dtype).max
     for some in sums:
         exact = finish(some)
-        yield "the right value cut towards zero instead of rounded to the nearest", _cut(exact, dtype)
-        yield "the right value with subnormal numbers as 0", _flushed(exact.to(dtype))
-        largest = torch.finfo(dtype).max
-        yield "the right value clamped to the largest finite number", exact.to(dtype).clamp(-largest, largest)
+        nearest = exact.to(dtype)
+        for words, other in (
+            ("the right value cut towards zero instead of rounded to the nearest", _cut(exact, dtype)),
+            ("the right value with subnormal numbers as 0", _flushed(nearest)),
+            ("the right value clamped to the largest finite number", nearest.clamp(-largest, largest)),
+        ):
+            if not torch.equal(other, nearest):
+                yield words, other
     for turned in (_newest_first, _newest_contracted):
         yield "the taps summed from the newest to the oldest", finish(turned(values, weight)).to(dtype)
     if has_residual:
@@ -145,18 +152,20 @@ def _flushed(values: torch.Tensor) -> torch.Tensor:
     return torch.where(values.abs() < torch.finfo(values.dtype).tiny, torch.zeros_like(values), values)
 
 
+def named(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> list[str]:
+    """Every computation that gives what came out in all elements of a mask `[T, C]`, in words."""
+    found = []
+    for words, result in computations(call, values):
+        same = (bits(result) == bits(got)) | ((result == 0) & (got == 0)) | (result.isnan() & got.isnan())
+        if bool(same[wrong].all()) and words not in found:
+            found.append(words)
+    return found
+
+
 def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
     """The computations, at most two, that give what came out in every wrong element; empty where none or the right one.
 
     got: `[T, C]`, wrong: its mask.
     """
-    found: list[str] = []
-    for words, result in computations(call, values):
-        same = (bits(result) == bits(got)) | ((result == 0) & (got == 0)) | (result.isnan() & got.isnan())
-        if not same[wrong].all():
-            continue
-        if not words:
-            return ""
-        if words not in found:
-            found.append(words)
-    return ", or ".join(found[:2])
+    found = named(call, values, got, wrong)
+    return "" if set(found) & set(RIGHT) else ", or ".join(found[:2])

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from properties.arithmetic import computation, contract_value, tap_values
+from properties.arithmetic import RIGHT, computation, contract_value, named, tap_values
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
@@ -69,11 +69,12 @@ def _output(
         violation.but = f"{this.words} is right, {other.words} is wrong: {violation.but or 'why is not known'}; {but}"
         return None
     both = f"{this.words} and {other.words} are both within the bound of the reference"
-    whole = ((this, torch.ones_like(wrong)), (other, torch.ones_like(its)))  # what gives all of it is less by chance
-    for run, mask in (*whole, (this, wrong), (other, its)):
-        words = computation(run.call, tap_values(run.call), run.out, mask)
-        if words:
-            return violation.found(f"{both}, but {run.words} gives {words}")
+    for mine, its_own in ((torch.ones_like(wrong), torch.ones_like(its)), (wrong, its)):  # all of it is less by chance
+        here = named(this.call, tap_values(this.call), this.out, mine)
+        there = named(other.call, tap_values(other.call), other.out, its_own)
+        for run, words, others in ((this, here, there), (other, there, here)):
+            if RIGHT[0] not in words and set(words) - {*RIGHT, *others}:
+                return violation.found(f"{both}, but {run.words} gives {', or '.join(words[:2])}")
     return violation.found(f"{both}, but round differently")
 
 

@@ -7,7 +7,7 @@ NOWHERE = (TAP + r"nowhere, meant ",)
 MISSING = (r"row \d+ has slot \d+", "nothing was stored there")
 NO_SLOT = (r"it holds x\[\d+\].*which has slot -\d+ and must not be stored",)
 STATE = ("which is right: the candidate keeps something between calls",)
-TURNED = (r"are both within the bound.*, but .* gives the taps summed from the newest to the oldest",)
+TURNED = (r"are both within the bound.*, but .* gives (.*, or )?the taps summed from the newest to the oldest",)
 KERNEL = r"At: +\S+\.py:\d+ in \w+: "  # of a Triton kernel, so on the engine that sees it
 
 WORDS: dict[str, tuple[str, ...]] = {
