@@ -12,6 +12,8 @@ from properties.contents import bits
 
 Sum = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # products of values [W, T, C] and weights [W, 1, C], summed
 
+RIGHT = ("the taps summed one after another", "the taps summed by fused multiply-adds")
+
 
 def tap_values(call: Call) -> torch.Tensor:
     """The value of every tap of every output element, `[W, T, C]` float32, 0 where there is none."""
@@ -78,6 +80,16 @@ def _in(dtype: torch.dtype) -> Sum:
     return total
 
 
+def _products_in(dtype: torch.dtype) -> Sum:
+    def total(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        some = torch.zeros(values.shape[1:])
+        for tap, column in zip(values.to(dtype), weight.to(dtype), strict=True):
+            some = some + (tap * column).float()
+        return some
+
+    return total
+
+
 def _cut(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     nearest = result.to(dtype)
     if dtype == torch.float32:
@@ -86,7 +98,7 @@ def _cut(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
-    """Computations other than the contract's, in words, and what each gives, `[T, C]` in the dtype of x."""
+    """Computations in words, and what each gives, `[T, C]` in the dtype of x; first the right ones."""
     given, x = call.arguments, call.before("x")
     dtype, residual = x.dtype, x.float()
     weight = call.before("weight").float().T[:, None]
@@ -94,22 +106,31 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
     total = _oldest_first(values, weight)
 
     def finish(some: torch.Tensor, active: bool = is_active, added: float = float(has_residual)) -> torch.Tensor:
-        return (_silu(some) if active else some) + added * residual
+        some = _silu(some) if active else some
+        return some + added * residual if added else some  # 0 times an infinity is none of the value
 
-    for some in (total, _contracted(values, weight)):
+    sums = (total, _contracted(values, weight))
+    for words, some in zip(RIGHT, sums, strict=True):
+        yield words, finish(some).to(dtype)
+    largest = torch.finfo(dtype).max
+    for some in sums:
         exact = finish(some)
-        yield "the right value cut towards zero, not rounded to the nearest", _cut(exact, dtype)
-        yield "the right value with subnormal numbers as 0", _flushed(exact.to(dtype))
-        largest = torch.finfo(dtype).max
-        yield "the right value held below infinity", exact.to(dtype).clamp(-largest, largest)
+        nearest = exact.to(dtype)
+        for words, other in (
+            ("the right value cut towards zero instead of rounded to the nearest", _cut(exact, dtype)),
+            ("the right value with subnormal numbers as 0", _flushed(nearest)),
+            ("the right value clamped to the largest finite number", nearest.clamp(-largest, largest)),
+        ):
+            if not torch.equal(other, nearest):
+                yield words, other
     for turned in (_newest_first, _newest_contracted):
         yield "the taps summed from the newest to the oldest", finish(turned(values, weight)).to(dtype)
     if has_residual:
         yield "the value without the residual", finish(total, added=0).to(dtype)
         yield "the value with the residual twice", finish(total, added=2).to(dtype)
-        yield "the residual alone, without any tap", residual.to(dtype)
+        yield "the residual alone without any tap", residual.to(dtype)
         between = finish(total, added=0).to(dtype).float() + residual
-        yield "the sum rounded before the residual is added, and again after it", between.to(dtype)
+        yield "the sum rounded before the residual is added and again after it", between.to(dtype)
     else:
         yield "the value with the residual, which this call does not ask for", finish(total, added=1).to(dtype)
     if is_active:
@@ -117,7 +138,8 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
         yield "the activation of the sum with the residual in it", _silu(total + residual).to(dtype)
     name = str(dtype).removeprefix("torch.")
     if dtype != torch.float32:
-        yield f"the sum in {name}, every product and sum rounded", finish(_in(dtype)(values, weight)).to(dtype)
+        yield f"the sum computed in {name} throughout", finish(_in(dtype)(values, weight)).to(dtype)
+        yield f"the sum of products rounded to {name}", finish(_products_in(dtype)(values, weight)).to(dtype)
     yield "0 everywhere", torch.zeros_like(x)
     yield "the input", x
 
@@ -130,14 +152,20 @@ def _flushed(values: torch.Tensor) -> torch.Tensor:
     return torch.where(values.abs() < torch.finfo(values.dtype).tiny, torch.zeros_like(values), values)
 
 
-def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
-    """The computations, at most two, that give what came out in every wrong element; empty where none does.
-
-    got: `[T, C]`, wrong: its mask.
-    """
-    found: list[str] = []
+def named(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> list[str]:
+    """Every computation that gives what came out in all elements of a mask `[T, C]`, in words."""
+    found = []
     for words, result in computations(call, values):
         same = (bits(result) == bits(got)) | ((result == 0) & (got == 0)) | (result.isnan() & got.isnan())
         if bool(same[wrong].all()) and words not in found:
             found.append(words)
-    return ", or ".join(found[:2])
+    return found
+
+
+def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
+    """The computations, at most two, that give what came out in every wrong element; empty where none or the right one.
+
+    got: `[T, C]`, wrong: its mask.
+    """
+    found = named(call, values, got, wrong)
+    return "" if set(found) & set(RIGHT) else ", or ".join(found[:2])

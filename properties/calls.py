@@ -99,15 +99,18 @@ class Call:
         own = self._at("seq_idx", row) if self.slot(row) >= 0 else None
         for other in (slots == block * N + offset).nonzero().flatten().tolist():
             return f"the slot of x[{other}], which this forward stores"
+        beside = ""
         table, owners, firsts = self.before("block_table"), self.before("seq_idx"), self.before("query_start")
         for other in (slots >= 0).nonzero().flatten().tolist():
             start = int(positions[other]) - (other - int(firsts[other]))
             for position in range(max(0, start - self.W + 1), start):
                 held = int(table[int(owners[other]), position // N]), position % N
-                if held == (block, offset):
+                if held[0] == block:
                     whose = f"request {int(owners[other])}'s " if int(owners[other]) != own else ""
-                    return f"{whose}position {position}"
-        return "the null block, nobody's here" if block == 0 else "nobody's here"
+                    if held[1] == offset:
+                        return f"{whose}position {position}"
+                    beside = f"{whose}position {position - held[1] + offset}, outside of the window"
+        return beside or ("no request's, the null block" if block == 0 else "no request's")
 
     def source(self, name: str, index: tuple[int, ...], row: int, channel: int) -> Source:
         """An element of `x` or `cache`, as a tap of an output element, and what is strange about it."""

@@ -14,11 +14,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+import torch
+
 from properties import surroundings
 from properties.contract import OPERATORS, signature_fault
 from properties.interrupts import is_of_the_user
 
 ALLOWED = "a file ending in .py or a module name that offers fused_sconv or sconv_seq_metadata"
+INSIDES = (
+    Path(__file__).parent,
+    Path(torch.__file__).parent,
+)  # the judge and torch: no line there is a candidate's fault
 
 Result = TypeVar("Result")
 
@@ -171,7 +177,7 @@ def one_line(error: BaseException) -> str:
 
 
 def line_of(error: BaseException, path: Path | None) -> str:
-    """`file:line` where an error passed through the candidate last; where it was raised, if that is elsewhere."""
+    """`file:line` where an error passed through the candidate last; if never, where it left what is not the judge's."""
     frame = _last_frame(error, path)
     return f"{Path(frame.filename).name}:{frame.lineno}"
 
@@ -186,7 +192,8 @@ def _last_frame(error: BaseException, path: Path | None) -> traceback.FrameSumma
     frames = traceback.extract_tb(error.__traceback__)
     home = path.parent if path is not None and path.name == "__init__.py" else path
     own = [frame for frame in frames if home is not None and Path(frame.filename).is_relative_to(home)]
-    return (own or frames)[-1]
+    others = [frame for frame in frames if not any(Path(frame.filename).is_relative_to(one) for one in INSIDES)]
+    return (own or others or frames)[-1]
 
 
 class _shims:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,16 +10,16 @@ from typing import Any
 
 import torch
 
-from properties.arithmetic import computation, contract_value, tap_values
+from properties.arithmetic import RIGHT, computation, contract_value, named, tap_values
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
+from properties.found_words import wrong_taps
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong, wrong_weights
 from properties.ttir import Accesses, Lane
-from properties.verdict import Tap, Violation
+from properties.verdict import Violation
 
-MOST_TAPS = 3  # that are told one by one
 MOST_ROWS = 4096  # whose taps are gathered one by one to look for another computation
 STATE = "the candidate keeps something between calls, or races"
 
@@ -67,11 +68,14 @@ def _output(
         _probe(violation, rerun, other, (its_row, channel % its.shape[1]), its)
         violation.but = f"{this.words} is right, {other.words} is wrong: {violation.but or 'why is not known'}; {but}"
         return None
-    for run, mask in ((this, wrong), (other, its)):
-        words = computation(run.call, tap_values(run.call), run.out, mask)
-        if words:
-            return violation.found(f"both are within the bound of the reference; {run.words} gives {words}")
-    return violation.found("both are within the bound of the reference, and round differently")
+    both = f"{this.words} and {other.words} are both within the bound of the reference"
+    for mine, its_own in ((torch.ones_like(wrong), torch.ones_like(its)), (wrong, its)):  # all of it is less by chance
+        here = named(this.call, tap_values(this.call), this.out, mine)
+        there = named(other.call, tap_values(other.call), other.out, its_own)
+        for run, words, others in ((this, here, there), (other, there, here)):
+            if RIGHT[0] not in words and set(words) - {*RIGHT, *others}:
+                return violation.found(f"{both}, but {run.words} gives {', or '.join(words[:2])}")
+    return violation.found(f"{both}, but round differently")
 
 
 def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wrong: torch.Tensor) -> None:
@@ -83,25 +87,32 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             right = ", which is right" if replace(run, out=again).is_right(*at) else ""
             return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
         lane = _writer(accesses, probe.out, at)
-        if bool(run.out[at].isnan()) and (number := probe.nan_from()) is not None:
-            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(number))
-            return violation.found(f"a NaN in {probe.source(number)} reaches it")
-        if bool(run.out[at].isnan()) and probe.is_always_nan():
+        is_nan = bool(run.out[at].isnan())
+        strange = probe.nan_from() if is_nan else None
+        if is_nan and strange is None and probe.is_always_nan():
             return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
             found = probe.find()
         except TooLong as error:
-            return violation.found(f"its taps were not probed: {error}")
-        violation.taps = found.taps
+            found, late = Found(violation.taps, is_complete=False), str(error)
+        else:
+            violation.taps, late = found.taps, ""
+        words = wrong_taps(found, at[1])
+        if strange is not None and not words:
+            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(strange))
+            return violation.found(f"a NaN in {probe.source(strange)} reaches it")
+        if late:
+            return violation.found(f"its taps were not probed: {late}")
         violation.at = violation.at or _at(probe, found, accesses, lane)
-    if words := _tap_words(found, at[1]):
+    if words:
         return violation.found(words)
     values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
     told = "" if values is None else computation(run.call, values, run.out, wrong)
     if not found.is_complete:
         left = f"it is {told}" if told else "it is no sum of inputs"
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
-        left = "every tap comes from its place and has its weight; what came out is " + (told or _far(run, at, values))
+        left = "every tap comes from its place and has its weight"
+        left += f"; what came out is {told}" if told else f", but the arithmetic is another: {_far(run, at, values)}"
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
@@ -109,10 +120,8 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
 
 def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
     """How far a value lies from the right one that no known computation gives."""
-    if values is None:
-        return "another computation"
-    truth = contract_value(run.call, values)[0][at]
-    return f"another computation, {float(run.out[at].double() - truth):+.3g} from the exact value"
+    error = math.nan if values is None else float(run.out[at].double() - contract_value(run.call, values)[0][at])
+    return f"what came out is {error:+.3g} off the exact value" if math.isfinite(error) else "none that is known here"
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -153,28 +162,6 @@ def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None
         if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
             return line
     return ""
-
-
-def _tap_words(found: Found, channel: int) -> str:
-    """Which taps came from elsewhere, or have another weight, in words; empty where none."""
-    wrong = [_tap(tap) for tap in found.taps if tap.is_wrong]
-    for tap in wrong_weights(found.taps, channel):
-        its_channel, column = tap.weight or (0, 0)
-        of = f" of channel {its_channel}" if its_channel != channel else ""
-        wrong.append(f"tap {tap.index} ({tap.meant}) is multiplied by weight column {column}{of}, not {tap.index}")
-    more = [f"{len(wrong) - MOST_TAPS} more taps are wrong"] if len(wrong) > MOST_TAPS else []
-    return ", ".join([*wrong[:MOST_TAPS], *more])
-
-
-def _tap(tap: Tap) -> str:
-    if tap.meant.kind != "nothing":
-        return f"tap {tap.index} came from {tap.came}, meant {tap.meant}"
-    why = (
-        "a row without a slot has no taps"
-        if tap.meant.position is None
-        else f"position {tap.meant.position} is before the start"
-    )
-    return f"tap {tap.index} came from {tap.came}, but should be 0: {why}"
 
 
 def memory(rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> Any:

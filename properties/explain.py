@@ -10,6 +10,8 @@ from properties.cases import Forward, Geometry
 from properties.tensors import Batch
 from properties.verdict import Source, Tap
 
+MOST_BLOCKS = 8  # of a request that are named
+
 
 def owner(case: Forward, row: int) -> int | None:
     """The request that owns a row, None for padding."""
@@ -33,6 +35,13 @@ def plural(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
+def named_blocks(blocks: Sequence[int | None]) -> str:
+    """`block 3`, `blocks 3, 4`, `no blocks`, without those that were let go; of many the first ones."""
+    held = [str(block) for block in blocks if block is not None]
+    more = f" and {len(held) - MOST_BLOCKS} more" if len(held) > MOST_BLOCKS else ""
+    return f"block{'' if len(held) == 1 else 's'} {', '.join(held[:MOST_BLOCKS])}{more}" if held else "no blocks"
+
+
 def differ(count: int, total: int, noun: str, of: str = "") -> str:
     """`1 of 2 elements differs`, `2 of 2 elements of the cache differ`."""
     return f"{count} of {plural(total, noun)}{of} differ{'s' if count == 1 else ''}"
@@ -47,9 +56,8 @@ def let(batch: Batch, row: int) -> str:
         slot = int(batch.slots[row])
         return f"row {row} is padding (slot {slot}) behind {plural(case.rows, 'row')} of requests, {sizes}"
     request = case.requests[index]
-    noun = "block" if len(batch.placement.blocks[index]) == 1 else "blocks"
-    blocks = ", ".join(str(block) for block in batch.placement.blocks[index].values())
-    stored = f" (window and new rows in {noun} {blocks})" if blocks else ""
+    blocks = list(batch.placement.blocks[index].values())
+    stored = f" (window and new rows in {named_blocks(blocks)})" if blocks else ""
     fork = f", a fork of request {request.fork}" if request.fork is not None else ""
     return (
         f"request {index}{fork} has {plural(request.start, 'token')} in the cache and "
@@ -117,7 +125,7 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     owners = {owner(case, row) for row in rows}
     count, total = int(wrong.sum()), wrong.numel()
     words = differ(count, total, "element")
-    if count == total:
+    if count in (1, total):
         return words
     if owners == {None}:
         return f"{words}, all in padding rows"

@@ -39,8 +39,8 @@ def _others(
         x = server.log[earlier].x[:, span].cpu()
         for last in range(len(x) - 1, -1, -1):
             taps = {tap: x[last - back] for back, tap in enumerate(cached) if back <= last}
-            words = ", ".join(f"tap {tap} is x[{last - back}]" for back, tap in enumerate(cached) if back <= last)
-            yield f"{words} of forward {earlier}", taps
+            words = [f"tap {tap} is x[{last - back}]" for back, tap in enumerate(cached) if back <= last]
+            yield f"{', '.join(words[::-1])} of forward {earlier}", taps
             if len(taps) > 1:
                 yield f"tap {cached[0]} is x[{last}] of forward {earlier}", {cached[0]: x[last]}
     for tap in cached:

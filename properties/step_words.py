@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from properties.explain import plural
+from properties.explain import named_blocks, plural
 from properties.serving import Server
 
 
@@ -14,10 +14,10 @@ def about(server: Server) -> str:
     parts, rows = [], 0
     for span in filled.spans:
         rows += span.count
-        blocks = ", ".join(map(str, span.blocks))
+        blocks = named_blocks(span.blocks)
         where = f"position {span.start}" + (f" to {span.start + span.count - 1}" if span.count != 1 else "")
         dummy = plural(span.count, "row") + " of a dummy request"
-        parts.append(f"sequence {span.sequence} {where} (blocks {blocks})" if filled.has_slots else dummy)
+        parts.append(f"sequence {span.sequence} {where} ({blocks})" if filled.has_slots else dummy)
     if len(filled.x) > rows:
         parts.append(f"{plural(len(filled.x) - rows, 'row')} of padding")
     return f"this step runs {', '.join(parts) or 'nothing'}"
@@ -26,8 +26,7 @@ def about(server: Server) -> str:
 def owed(server: Server, name: str, where: Mapping[str, object]) -> str:
     """What the contract says of an element of the cache or of a buffer after the last forward."""
     if name in ("seq_idx", "query_start") and isinstance(row := where.get("element"), int):
-        T = len(server.log[-1].x)
-        return f"row {row} is that of the plain construction" if row < T else f"only the first {T} rows are written"
+        return _owner(server, row)
     if name != "cache":
         return f"{name} is an input, which nobody writes"
     if "d" not in where:
@@ -38,3 +37,14 @@ def owed(server: Server, name: str, where: Mapping[str, object]) -> str:
     if rows:
         return f"row {rows[0]} has slot {slot}, so its input is stored there, and nothing else of the block changes"
     return f"no row has slot {slot}, so what is there stays"
+
+
+def _owner(server: Server, row: int) -> str:
+    """Whose a row of the last forward's metadata is."""
+    filled, first = server.log[-1], 0
+    for request, span in enumerate(filled.spans):
+        if first <= row < first + span.count:
+            return f"row {row} is of request {request} of this step, whose first row is {first}"
+        first += span.count
+    T = len(filled.x)
+    return f"row {row} is padding and must be 0" if row < T else f"only the first {T} rows are written"

@@ -12,6 +12,7 @@ import torch
 
 from properties.engines.base import Engine, filled_memory
 from properties.engines.recording import Recording, Taped
+from properties.explain import plural
 from properties.ttir import (
     Accesses,
     CaptureForbidden,
@@ -87,6 +88,6 @@ class Ttir(Engine):
 def violation_of(operator: str, hazards: list[Hazard]) -> Violation:
     """The first hazard of a call as a violation of the hazards group."""
     what, *where = str(hazards[0]).split("\n")
-    more = f"{len(hazards) - 1} more hazards in this call" if len(hazards) > 1 else ""
+    more = f"{plural(len(hazards) - 1, 'more hazard')} in this call" if len(hazards) > 1 else ""
     place = " ".join(line.strip() for line in where)
     return Violation(f"hazards.{operator}", operator, got=f"has a hazard: {what}", at=place, but=more)

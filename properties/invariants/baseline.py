@@ -12,7 +12,7 @@ from properties.cases import Forward, Metadata, edges, metadata_edges
 from properties.contents import bits
 from properties.invariants import metadata
 from properties.invariants.cache import element
-from properties.invariants.run import difference, forward, number
+from properties.invariants.run import difference, forward, near, number
 from properties.invariants.values import beyond_bound
 from properties.memory import Guarded
 from properties.tally import invariant
@@ -35,9 +35,9 @@ def fused_sconv(ops: Any, case: Forward) -> None:
     wrong, truth, allowed = beyond_bound(batch, out)
     if (wrong & differs).any():
         row, channel = (int(i) for i in (wrong & differs).nonzero()[0])
-        allowance, theirs = float(allowed[row, channel]), number(wanted[row, channel])
-        note = f" within {allowance:.2g} (the baseline gives {theirs})"
-        raise difference(ops, name, batch, out, truth, wrong & differs, note)
+        should = near(truth[row, channel], allowed[row, channel], out.dtype)
+        should += f" (the baseline gives {number(wanted[row, channel])})"
+        raise difference(ops, name, batch, out, truth, wrong & differs, should)
     if (beyond_bound(other, wanted)[0] & differs).any():
         raise NotJudged(f"the baseline {ops.baseline.name} is wrong itself, outside of the bound: {case!r}")
     tally.count_near(name)

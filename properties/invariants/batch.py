@@ -37,10 +37,15 @@ def neighbours(ops: Any, case: Forward) -> None:
     out = forward(ops, batch, "batch.neighbours")
     for order, arguments, rows in arranged:
         wanted = out.clone()
-        other = _ran(ops, arguments, f"the run of {'request' if len(order) == 1 else 'requests'} {order} alone")
+        other = _ran(ops, arguments, f"the run of {_named(order)}")
         wanted[rows] = other.out
         compare_bits(ops, "batch.neighbours", batch, out, wanted, other=other, rows=rows.tolist())
     _beside_nan(ops, case, out)
+
+
+def _named(order: list[int]) -> str:
+    """Requests of a forward in words: one alone, or several in an order."""
+    return f"request {order[0]} alone" if len(order) == 1 else f"requests {', '.join(map(str, order))} in this order"
 
 
 def _beside_nan(ops: Any, case: Forward, wanted: torch.Tensor) -> None:
@@ -72,7 +77,7 @@ def _same(ops: Any, property_name: str, case: Forward, other: Forward, words: st
 def block_names(ops: Any, case: Forward) -> None:
     """Renaming the physical blocks changes no output, bit for bit."""
     __tracebackhide__ = True
-    _same(ops, "batch.block_names", case, replace(case, block_seed=0), "that with ascending blocks")
+    _same(ops, "batch.block_names", case, replace(case, block_seed=0), "the run with ascending blocks")
 
 
 @invariant("batch", needs=TWO | {"window over two blocks"}, edges=edges)
@@ -82,7 +87,7 @@ def block_size(ops: Any, case: Forward) -> None:
     alone = replace(case, requests=tuple(replace(request, fork=None) for request in case.requests))
     for N in (2 * case.geometry.N, 48):  # 48: a multiple of 16, for which Triton compiles anew, but no power of two
         other = replace(alone, geometry=replace(case.geometry, N=N))
-        _same(ops, "batch.block_size", alone, other, f"that with N = {N}")
+        _same(ops, "batch.block_size", alone, other, f"the run with N = {N}")
 
 
 @invariant("batch", needs=TWO | {"wider table", "strided table", "padded page", "unused table rows"}, edges=edges)
@@ -90,7 +95,7 @@ def table_and_pages(ops: Any, case: Forward) -> None:
     """A wider table, table rows apart, unused rows and padded pages change no output, bit for bit."""
     __tracebackhide__ = True
     plain = replace(case.layout, table_columns=0, table_rows=0, table_gap=0, page_pad=0)
-    _same(ops, "batch.table_and_pages", case, replace(case, layout=plain), "that with a plain table and pages")
+    _same(ops, "batch.table_and_pages", case, replace(case, layout=plain), "the run with a plain table and pages")
 
 
 @invariant("batch", needs={"shared prefix read"}, edges=edges)
@@ -98,7 +103,7 @@ def shared_prefix(ops: Any, case: Forward) -> None:
     """Sharing a prefix's blocks gives what private copies give, bit for bit, and never writes them."""
     __tracebackhide__ = True
     batch = build(case, device=ops.device)
-    wanted = _ran(ops, with_private_blocks(batch), "that with private copies")
+    wanted = _ran(ops, with_private_blocks(batch), "the run with private copies")
     out = forward(ops, batch, "batch.shared_prefix")
     compare_bits(ops, "batch.shared_prefix", batch, out, wanted.out, other=wanted)
     _unwritten(ops, batch, _shared_blocks(batch))
@@ -131,7 +136,7 @@ def head_shards(ops: Any, case: Forward) -> None:
     split = [(count, shards(batch, count)) for count in counts]
     out = forward(ops, batch, "batch.head_shards")
     for count, parts in split:
-        every = [_ran(ops, part, f"that of a shard of {count}") for part in parts]
+        every = [_ran(ops, part, f"the run of one of {count} shards") for part in parts]
         wanted = torch.cat([one.out for one in every], dim=1)
         wrong = (bits(out) != bits(wanted)).nonzero()
         shard = int(wrong[0, 1]) // every[0].out.shape[1] if len(wrong) else 0
@@ -143,7 +148,7 @@ def rows_without_slots(ops: Any, case: Forward) -> None:
     """Padding rows and rows without a slot change nothing for the others, bit for bit."""
     __tracebackhide__ = True
     full = build(replace(case, pads=0, holes=()), device=ops.device)
-    other = ran(ops, full, "batch.rows_without_slots", "that in which every row has a slot")
+    other = ran(ops, full, "batch.rows_without_slots", "the run in which every row has a slot")
     batch = build(case, device=ops.device)
     out = forward(ops, batch, "batch.rows_without_slots")
     dropped = batch.slots < 0

@@ -85,7 +85,7 @@ def process_frame(ops: Any, case: Forward) -> None:
 def read_frame(ops: Any, case: Forward) -> None:
     """NaN in every cache element outside the windows changes no output, bit for bit."""
     __tracebackhide__ = True
-    wanted = ran(ops, build(case, device=ops.device), "cache.read_frame", "that with numbers outside the windows")
+    wanted = ran(ops, build(case, device=ops.device), "cache.read_frame", "the run with numbers outside the windows")
     batch = build(case, outside="nan", device=ops.device)
     compare_bits(ops, "cache.read_frame", batch, forward(ops, batch, "cache.read_frame"), wanted.out, other=wanted)
 
@@ -99,7 +99,7 @@ def table_frame(ops: Any, case: Forward) -> None:
     """Garbage in block-table entries that no window needs changes neither output nor cache, bit for bit."""
     __tracebackhide__ = True
     plain = build(case, device=ops.device)
-    wanted = ran(ops, plain, "cache.table_frame", "that with plausible unused entries")
+    wanted = ran(ops, plain, "cache.table_frame", "the run with plausible unused entries")
     batch = build(case, garbage=True, device=ops.device)
     compare_bits(ops, "cache.table_frame", batch, forward(ops, batch, "cache.table_frame"), wanted.out, other=wanted)
     compare(ops, "cache.table_frame", batch, plain, "with plausible unused entries")

@@ -77,7 +77,8 @@ def difference(
     place = element(cache, where)
     row = row_of(batch, place)
     slots = batch.slots
-    stores = f"{int((slots >= 0).sum())} of {explain.plural(len(slots), 'row')} have a slot"
+    count = int((slots >= 0).sum())
+    stores = f"{count} of {explain.plural(len(slots), 'row')} {'has' if count == 1 else 'have'} a slot"
     found = Violation(
         property_name,
         "cache",

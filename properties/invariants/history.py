@@ -231,7 +231,7 @@ class Living:
                 position = span.start + row - first
                 let = (
                     f"sequence {span.sequence} has {explain.plural(span.start, 'token')} in the cache and "
-                    f"{explain.plural(span.count, 'new row')} (blocks {', '.join(map(str, span.blocks))}), {sizes}"
+                    f"{explain.plural(span.count, 'new row')} ({explain.named_blocks(span.blocks)}), {sizes}"
                 )
                 taps = explain.taps(position, channel, span.start, first, part.geometry, span.blocks)
                 return {**where, "sequence": span.sequence, "position": position}, let, taps
@@ -261,7 +261,7 @@ class Living:
             wanted=number(guarded.before[changed[0]]),
             let=step_words.about(self.server),
             then=step_words.owed(self.server, guarded.name, where),
-            but=f"{explain.plural(len(changed), 'element')} of {guarded.name} differ",
+            but=explain.differ(len(changed), guarded.memory.numel(), "element", f" of {guarded.name} and around it"),
             case=self.so_far,
         )
         if guarded.name == "cache":

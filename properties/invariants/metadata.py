@@ -78,7 +78,7 @@ def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: lis
         got=got,
         wanted=int(wanted[row + first]),
         let=(
-            f"{plural(batch.num_reqs, 'request')} with {list(lengths)} rows{times}, "
+            f"{plural(batch.num_reqs, 'request')}{f' with {list(lengths)} rows' if lengths else ''}{times}, "
             f"{batch.num_actual_tokens} actual and {batch.num_padded_tokens} padded rows"
         ),
         then=_owed(batch, row),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -113,7 +114,9 @@ def compare_bits(
     if not signed_zero:
         wrong &= ~((got == 0) & (wanted == 0))
     if wrong.any():
-        raise difference(ops, property_name, batch, got, wanted, wrong, other=other, rows=rows)
+        row, channel = (int(index) for index in wrong.nonzero()[0])
+        should = number(wanted[row, channel]) + (f", as in {other.words}" if other is not None else "")
+        raise difference(ops, property_name, batch, got, wanted, wrong, should, other, rows)
 
 
 def difference(
@@ -123,11 +126,11 @@ def difference(
     got: torch.Tensor,
     wanted: torch.Tensor,
     wrong: torch.Tensor,
-    note: str = "",
+    should: str = "",
     other: Run | None = None,
     rows: Sequence[int] = (),
 ) -> Violation:
-    """The violation of the first element of `wrong`, with its row explained; `note` follows what was wanted."""
+    """The violation of the first element of `wrong`, its row explained; `should` is what it should be, if no number."""
     row, channel = (int(index) for index in wrong.nonzero()[0])
     taps = explain.meant(batch, row, channel)
     found = Violation(
@@ -135,7 +138,7 @@ def difference(
         "out",
         where=explain.locate(batch.case, row, channel),
         got=number(got[row, channel]),
-        wanted=number(wanted[row, channel]) + note,
+        wanted=should or number(wanted[row, channel]),
         let=explain.let(batch, row),
         then=explain.then(batch, row, taps),
         but=explain.cluster(batch, wrong),
@@ -155,6 +158,16 @@ def spread(got: torch.Tensor, wanted: torch.Tensor, wrong: torch.Tensor, words: 
     elements = tuple((int(row), int(channel), float(ulp)) for (row, channel), ulp in zip(first, ulps, strict=True))
     rows, channels = wrong.shape
     return Spread(int(wrong.sum()), wrong.numel(), words, rows, channels, elements)
+
+
+def near(truth: torch.Tensor, allowed: torch.Tensor, dtype: torch.dtype) -> str:
+    """A float64 element and its bound, with the digits that the bound leaves; in its dtype, where that is 0."""
+    exact, within = float(truth), float(allowed)
+    if not within:
+        return number(truth.to(dtype))
+    left = abs(exact) / within
+    digits = min(12, max(4, math.ceil(math.log10(left)) + 2)) if 0 < left < math.inf else 4
+    return f"{exact:.{digits}g} within {within:.2g}"
 
 
 def number(value: torch.Tensor) -> str:

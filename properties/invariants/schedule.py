@@ -146,6 +146,6 @@ def preempted(ops: Any, case: Schedule) -> None:
     done = sum(case.cuts[:-1])
     recomputed = server.step([(sequence, done)])[0] if done else before
     rest = _chunks(server, sequence, case.cuts[-1:])
-    how = f"preempted after {done} rows and recomputed"
+    how = f"preempted after {plural(done, 'row')} and recomputed"
     _compare("schedule.preempted", case, torch.cat([before, rest]), wanted, how, server, is_last=False)
     _compare("schedule.preempted", case, torch.cat([recomputed, rest]), wanted, how, server)

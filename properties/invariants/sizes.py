@@ -22,7 +22,7 @@ def _as_near(ops: Any, property_name: str, case: Forward) -> None:
     __tracebackhide__ = True
     near_case = replace(case, layout=Layout(spare_blocks=case.layout.spare_blocks))
     near = build(near_case, device=ops.device)
-    wanted = ran(ops, near, property_name, "that with everything close together")
+    wanted = ran(ops, near, property_name, "the run with everything close together")
     far = build(case, device=ops.device)
     compare_bits(ops, property_name, far, forward(ops, far, property_name), wanted.out, other=wanted)
     compare_caches(ops, property_name, far, near, "as with everything close together")

@@ -29,7 +29,7 @@ def any_order(ops: Any, case: Streams) -> None:
     for batch in together[1:]:
         _stream(batch, shared).copy_(_stream(batch, batch.cache))
     between, memory = shared.clone(), together[0].guarded["cache"].memory
-    runs = [ran(ops, batch, "streams.any_order", "that of the stream alone") for batch in alone]
+    runs = [ran(ops, batch, "streams.any_order", "the run of the stream alone") for batch in alone]
     for index in case.order:
         batch = together[index]
         batch.arguments["cache"] = shared

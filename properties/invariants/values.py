@@ -8,7 +8,7 @@ import torch
 
 from properties.bounds import allowed_error, half_ulp, may_overflow
 from properties.cases import Forward, edges
-from properties.invariants.run import compare_bits, difference, exact, forward, refuses_view
+from properties.invariants.run import compare_bits, difference, exact, forward, near, refuses_view
 from properties.tally import invariant
 from properties.tensors import Batch, build
 from properties.verdict import Violation
@@ -41,8 +41,8 @@ def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
     wrong, truth, allowed = beyond_bound(batch, out)
     if wrong.any():
         row, channel = (int(i) for i in wrong.nonzero()[0])
-        note = f" within {float(allowed[row, channel]):.2g}"
-        raise difference(ops, property_name, batch, out, truth, wrong, note)
+        should = near(truth[row, channel], allowed[row, channel], out.dtype)
+        raise difference(ops, property_name, batch, out, truth, wrong, should)
 
 
 def beyond_bound(batch: Batch, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .hazard import line_text
+from .hazard import source_line
 from .memory import Buffer
-from .program import Location, Operation
-
-MOST_LINES = 5  # of a statement, in words
+from .program import Operation
 
 
 @dataclass(frozen=True)
@@ -58,17 +56,7 @@ class Logged:
     def place(self) -> str:
         """File, line, kernel and text of the access."""
         location = self.operation.location
-        return f"{location.file}:{location.line} in {self.kernel}: {_statement(location)}"
-
-
-def _statement(location: Location) -> str:
-    """The text of a line, and of the next ones while a bracket of it is open."""
-    text = ""
-    for line in range(location.line, location.line + MOST_LINES):
-        text = f"{text} {line_text(location.file, line)}".strip()
-        if all(text.count(opening) <= text.count(closing) for opening, closing in ("()", "[]")):
-            return text
-    return f"{text} …"
+        return f"{location.file}:{location.line} in {self.kernel}: {source_line(location)}"
 
 
 class Accesses:

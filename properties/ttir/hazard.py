@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+import re
 from dataclasses import dataclass
+from functools import cache
 
 from .program import Location
+
+MOST_LINES = 6  # of a statement, in words
 
 
 class Unsupported(Exception):
@@ -56,11 +61,34 @@ def _index_text(index: tuple[int | str, ...] | None) -> str:
     return "[" + ", ".join(map(str, index)) + "]"
 
 
-def source_line(location: Location) -> str:
-    """Returns the text of a source line without its indentation, or an empty string."""
-    return line_text(location.file, location.line)
-
-
 def line_text(file: str, line: int) -> str:
     """Returns the text of a line of a file without its indentation, or an empty string."""
     return linecache.getline(file, line).strip()
+
+
+def source_line(location: Location) -> str:
+    """The whole statement that a line is of: which of its lines Triton tells is another one in each version."""
+    first, last = _statements("".join(linecache.getlines(location.file))).get(location.line, (0, 0))
+    if not first:
+        return line_text(location.file, location.line)
+    if first == last:
+        return line_text(location.file, first)
+    lines = [line_text(location.file, line).split("#")[0].strip() for line in range(first, last + 1)]
+    text = " ".join(filter(None, lines[:MOST_LINES]))
+    text = re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", text)  # as on one line
+    return f"{text} …" if len(lines) > MOST_LINES else text
+
+
+@cache
+def _statements(text: str) -> dict[int, tuple[int, int]]:
+    """The first and last line of the innermost statement around each line of a file; of a block, its head."""
+    try:
+        statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    except SyntaxError:
+        return {}
+    found = {}
+    for node in statements:  # outer ones first
+        body = getattr(node, "body", None)
+        last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+        found.update(dict.fromkeys(range(node.lineno, last + 1), (node.lineno, last)))
+    return found

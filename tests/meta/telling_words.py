@@ -7,7 +7,7 @@ NOWHERE = (TAP + r"nowhere, meant ",)
 MISSING = (r"row \d+ has slot \d+", "nothing was stored there")
 NO_SLOT = (r"it holds x\[\d+\].*which has slot -\d+ and must not be stored",)
 STATE = ("which is right: the candidate keeps something between calls",)
-TURNED = (r"both are within the bound.*gives the taps summed from the newest to the oldest",)
+TURNED = (r"are both within the bound.*, but .* gives (.*, or )?the taps summed from the newest to the oldest",)
 KERNEL = r"At: +\S+\.py:\d+ in \w+: "  # of a Triton kernel, so on the engine that sees it
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -23,18 +23,18 @@ WORDS: dict[str, tuple[str, ...]] = {
     "taps_reversed": (r"tap \d+ \(.*\) is multiplied by weight column \d+, not \d+",),
     "stores_activated": (r"it holds the sum of the taps of row \d+",),
     "stores_output": (r"it holds out\[\d+\], the result, not the input x\[\d+\]",),
-    "contiguous_pages": (r"a NaN in the gap behind block \d+|" + TAP + "the gap behind block|came from block",),
+    "contiguous_pages": (TAP + r"(the gap behind block|block) \d+.*, meant block \d+ offset \d+",),
     "contiguous_table": (TAP + r"block \d+ offset \d+.*, meant block \d+ offset \d+",),
-    "truncates": ("cut towards zero, not rounded to the nearest",),
+    "truncates": ("cut towards zero instead of rounded to the nearest",),
     "flushes_subnormals": ("subnormal numbers as 0",),
-    "saturates": ("the right value held below infinity",),
-    "sums_in_dtype": ("every product and sum rounded",),
+    "saturates": ("the right value clamped to the largest finite number",),
+    "sums_in_dtype": ("the sum computed in (bfloat16|float16) throughout",),
     "loses_sign_of_zero": (r"x\[\d+\] was stored there, but changed on its way: a zero has lost its sign",),
     "stores_no_subnormals": (r"x\[\d+\] was stored there, but changed on its way: a (subnormal|zero)",),
     "rounds_twice": ("the sum rounded before the residual is added",),
     "residual_dropped": ("the value without the residual",),
     "activation_dropped": ("the value without the activation",),
-    "off_s_ignored_on_read": (TAP + r"block \d+ offset \d+ \(.*d = 0, outside of the stream's",),
+    "off_s_ignored_on_read": (TAP + r"block \d+ offset \d+ \(.*d = \d+, outside of the stream's",),
     "off_s_ignored_on_write": (r"it holds x\[\d+\] channel \d+, which belongs at block",),
     "first_row_from_cache": (TAP + r"block \d+ offset \d+ \(the slot of x\[\d+\].*, meant x\[\d+\]",),
     "taps_before_start": (TAP + r".*but should be 0: position -\d+ is before the start",),
@@ -50,7 +50,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "pads_turn_sums": TURNED,
     "weight_strides_turn_sums": TURNED,
     "copied_cache": MISSING,
-    "contiguous_x": (r"a NaN in the gap behind row \d+|" + TAP + "the gap behind row|came from x",),
+    "contiguous_x": (TAP + r"(the gap behind row \d+|x\[\d+\]).*, meant x\[\d+\]",),
     "far_pages_wrap": (r"it holds x\[\d+\].*belongs at block|came from block \d+",),
     "offset_remembered": (r"stream \d runs after stream", r"it holds x\[\d+\] channel \d+, which belongs at block"),
     "first_request_stored": (r"request [1-9]", *MISSING),
@@ -69,7 +69,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "one_row_beyond": (r"row \d+ lies outside the \d+ padded rows", "it was written"),
     "guard_turned_round": ("given a .* one row too small was accepted|raised ValueError",),
     "draws_random_numbers": ("the state of torch's random numbers",),
-    "changes_default_dtype": ("the default dtype",),
+    "changes_default_dtype": ("changed torch's default dtype from torch.float32",),
     "upstream: tap order reversed": (KERNEL + r"wv = tl\.load", r"is multiplied by weight column \d+, not \d+"),
     "upstream: block_size replaced by W": (KERNEL + r"cv|cbase", TAP + r"block|a NaN in"),
     "upstream: PAD rows stored to slot 0": (KERNEL + r"tl\.store\(dst", *NO_SLOT),
@@ -91,10 +91,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "graph: PadsInSlotZero": (r"it holds x\[\d+\], which has slot -\d+ and must not be stored",),
     "graph: PadsInStaleSlots": (r"it holds x\[\d+\], which has slot -\d+ and must not be stored",),
     "graph: OutputKept": (r"it lies where out of stream \d+ does",),
-    "graph: ReturnsEarly": (r"At: +\S+graph_faults\.py:\d+ in fused_sconv: if not bool",),
+    "graph: ReturnsEarly": (r"At: +graph_faults\.py:\d+ in fused_sconv: if not bool",),
     "graph: SkipsInCapture": (r"row \d+ has slot \d+", "nothing was stored there"),
     "graph: FirstResult": (r"row \d+ has slot \d+", "nothing was stored there"),
-    "graph: ReadSwallowed": (r"At: +\S+graph_faults\.py:\d+ in fused_sconv: int\(",),
+    "graph: ReadSwallowed": (r"At: +graph_faults\.py:\d+ in fused_sconv: int\(",),
     "graph: ClonedInCapture": ("memory that no kernel has written",),
     "graph: ScribblesInCapture": ("x is an input, which a step must not write", "the replay has written it"),
     "public bug: pages_have_grown": (r"row \d+ has slot \d+", "nothing was stored there"),

@@ -14,10 +14,14 @@ from properties.candidate import load
 from properties.cases import Forward, Geometry, Request
 from properties.contents import bits
 from properties.engines import choose
+from properties.explain import named_blocks
 from properties.invariants import values
+from properties.invariants.run import near
 from properties.probing import Probe
 from properties.scenarios import SCENARIOS
 from properties.tensors import build
+from properties.ttir.hazard import source_line
+from properties.ttir.program import Location
 from properties.verdict import Violation
 from tests.meta import telling
 from tests.meta.candidates import plain
@@ -119,7 +123,7 @@ def probed(candidate: Plain) -> Violation:
     ("candidate", "words"),
     [
         (Sums(), "tap 0 came from the sum of x[2] (request 1's) and block"),
-        (OtherChannel(), "tap 3 came from x[0] (channel 1), meant x[0]"),
+        (OtherChannel(), "tap 3 came from x[0] (channel 1), meant channel 0"),
         (WeightOfNeighbour(), "is multiplied by weight column 0 of channel 1, not 0"),
     ],
 )
@@ -177,3 +181,43 @@ def test_an_explanation_that_fails_loses_nothing():
 
     found = Violation("values.dense_exact", "out", got="1", but="1 of 1 element differs").because(broken).explain()
     assert found.but == "looking for the cause failed: RuntimeError: no; 1 of 1 element differs"
+
+
+def test_numbers_have_the_digits_that_their_bound_leaves():
+    """Shows as many digits of a float64 truth as the bound makes sense of; where the bound is 0, those of the dtype."""
+    exact = torch.tensor(3.25660858967e38, dtype=torch.float64)
+    assert near(exact, torch.tensor(6.6e35), torch.bfloat16) == "3.2566e+38 within 6.6e+35"
+    assert near(exact, torch.tensor(0.0), torch.bfloat16) == "3.257e+38"
+    assert near(torch.tensor(torch.inf), torch.tensor(1.0), torch.bfloat16) == "inf within 1"
+
+
+def test_blocks_are_named_up_to_a_few():
+    """Names the blocks of a request, the first ones of many."""
+    assert [named_blocks(one) for one in ((), (7,), (7, None, 2))] == ["no blocks", "block 7", "blocks 7, 2"]
+    assert named_blocks(range(100)) == "blocks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more"
+
+
+def test_a_statement_is_told_whole_from_each_of_its_lines(tmp_path):
+    """Tells the same of a call over several lines, whichever of them Triton names; of a loop, its head alone."""
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        "for i in range(4):  # taps\n    x = load(\n        p + i,  # of tap i\n        other=0.0,\n    )\n"
+    )
+    told = [source_line(Location(str(path), line)) for line in (1, 2, 3, 4, 5)]
+    assert told == ["for i in range(4):  # taps"] + 4 * ["x = load(p + i, other=0.0)"]
+
+
+def test_a_run_that_rounds_as_the_right_one_is_not_accused():
+    """Accuses of two runs the one whose computation the other cannot have made, whichever is judged."""
+    case = Forward(
+        replace(CASE.geometry, dtype="fp32"), (Request(5, 4), Request(9, 3)), contents="normal", use_residual=False
+    )
+    found = {}
+    for name in ("block_size_turns_sums", "block_names_turn_sums"):
+        with pytest.raises(Violation) as caught:
+            table("fp32")["batch." + name.split("_turn")[0]].invariant(
+                bound(name, faulty(name)), replace(case, block_seed=3)
+            )
+        found[name] = caught.value.explain().but
+    assert "but the run with N = " in found["block_size_turns_sums"]
+    assert "but this run gives " in found["block_names_turn_sums"]

@@ -1,0 +1,47 @@
+"""What a probe found of the taps of an element, in words."""
+
+from __future__ import annotations
+
+from properties.explain import plural
+from properties.probing import Found, wrong_weights
+from properties.verdict import Source, Tap
+
+MOST_TAPS = 3  # that are told one by one
+
+
+def wrong_taps(found: Found, channel: int) -> str:
+    """Which taps came from elsewhere, or have another weight, in words; empty where none."""
+    taps = [_tap(tap) for tap in found.taps if tap.is_wrong]
+    wrong = _listed(taps[:MOST_TAPS])
+    for tap in wrong_weights(found.taps, channel):
+        its_channel, column = tap.weight or (0, 0)
+        of = f" of channel {its_channel}" if its_channel != channel else ""
+        wrong.append(f"tap {tap.index} ({tap.meant}) is multiplied by weight column {column}{of}, not {tap.index}")
+    left = len(wrong) - MOST_TAPS + len(taps[MOST_TAPS:])
+    more = [f"and {plural(left, 'more tap')} like these"] if left > 0 else []
+    return ", ".join([*wrong[:MOST_TAPS], *more])
+
+
+def _listed(taps: list[tuple[str, str]]) -> list[str]:
+    """Where each tap came from and what is wrong with that, in words; said once where the next one has the same."""
+    following = [wrong for _, wrong in taps[1:]]
+    return [came if wrong in following[at : at + 1] else f"{came}, {wrong}" for at, (came, wrong) in enumerate(taps)]
+
+
+def _tap(tap: Tap) -> tuple[str, str]:
+    came = f"tap {tap.index} came from {tap.came}"
+    if tap.meant.kind != "nothing":
+        return came, f"meant {_apart(tap.meant, tap.came)}"
+    if tap.meant.position is None:
+        return came, "but should be 0: a row without a slot has no taps"
+    return came, f"but should be 0: position {tap.meant.position} is before the start"
+
+
+def _apart(meant: Source, came: Source | None) -> str:
+    """A place, or what alone is another in it than where the tap came from."""
+    if came is None or (meant.kind, meant.row, meant.block, meant.offset) != (
+        came.kind, came.row, came.block, came.offset,
+    ):  # fmt: skip  # side by side
+        return str(meant)
+    parts = (("channel", meant.channel, came.channel), ("head", meant.head, came.head), ("d =", meant.d, came.d))
+    return ", ".join(f"{name} {its}" for name, its, other in parts if its != other)
