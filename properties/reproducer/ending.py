@@ -64,7 +64,7 @@ def ending(
     """The way that tells this violation. Raises Unwritable."""
     got = str(violation.got)
     if violation.property_name.startswith("hazards.") and got.startswith("has a hazard"):
-        return Hazard()
+        return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0])
     if got.startswith("raised "):
         return Raised(told=" ".join(got.split()[:2]) + ":")
     if got.startswith("returned "):
