@@ -98,6 +98,10 @@ def _is_shared(version: Version) -> bool:
 class Hazard(Ending):
     """The call alone: the machine tells the hazard."""
 
+    def is_told(self, printed: str, loosely: bool = False) -> bool:
+        """Whether the machine tells the hazard, or loosely one of its kind."""
+        return super().is_told(printed) or (loosely and self.told.split(":")[0] in printed)
+
     def lines(self, body: Body) -> list[str]:
         """Says where nothing can be told."""
         return [
