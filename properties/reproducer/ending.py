@@ -64,7 +64,7 @@ def ending(
     """The way that tells this violation. Raises Unwritable."""
     got = str(violation.got)
     if violation.property_name.startswith("hazards.") and got.startswith("has a hazard"):
-        return Hazard()
+        return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0])
     if got.startswith("raised "):
         return Raised(told=" ".join(got.split()[:2]) + ":")
     if got.startswith("returned "):
@@ -97,6 +97,10 @@ def _is_shared(version: Version) -> bool:
 
 class Hazard(Ending):
     """The call alone: the machine tells the hazard."""
+
+    def is_told(self, printed: str, loosely: bool = False) -> bool:
+        """Whether the machine tells the hazard, or loosely one of its kind."""
+        return super().is_told(printed) or (loosely and self.told.split(":")[0] in printed)
 
     def lines(self, body: Body) -> list[str]:
         """Says where nothing can be told."""

@@ -13,7 +13,8 @@ Exit code 0: it holds, 1: it is violated, 2: cannot be told here.
 '''
 
 NOTE = """
-Elements that no tap may read hold one number here, so the wrong number that comes out is another than above.
+Elements that no tap may read hold one number here, so the wrong number that comes out,
+or the place of a hazard, is another than above.
 """
 
 LOAD = """

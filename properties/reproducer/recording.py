@@ -35,7 +35,7 @@ class RecordingOps(Ops):
 
     def __init__(self, ops: Ops, labels: Labels) -> None:
         super().__init__(ops.candidate, ops.engine)
-        self.tuned.choice = ops.tuned.choice
+        self.tuned.choice, self.baseline = ops.tuned.choice, ops.baseline
         self.follow = labels
         self.events: list[Event] = []
         self.versions: list[Version] = []

@@ -234,5 +234,5 @@ def alike(place: Place, keep: torch.Tensor) -> torch.Tensor:
     if place.name in ("x", "weight"):
         values[~keep] = 1
     else:
-        values[~keep] = free[int((bits(free) == bits(free).mode().values).nonzero()[0])]
+        values[~keep] = 0 if place.name == "block_table" else free[0]
     return values

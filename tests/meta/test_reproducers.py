@@ -1,0 +1,216 @@
+"""Reproducers: each script fails as the suite did, and passes with a correct kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sconv
+from properties.baseline import Baseline
+from properties.candidate import load
+from properties.cases import Forward, Geometry, Request
+from properties.engines import choose
+from properties.engines.base import Engine, Ops
+from properties.invariants import cache, graphs, history
+from properties.replays import Replays
+from properties.reproducer import Unwritable, forget, reproduce, write
+from properties.reproducer.making import file_name, run
+from properties.reproducer.parts import NOTE, READ
+from properties.scenarios import SCENARIOS, scenario
+from properties.surroundings import SETTINGS
+from properties.verdict import Violation
+from tests.meta.candidates import plain
+from tests.meta.candidates.faults import FAULTS, write_faulty
+from tests.meta.candidates.faults_lives import ONLY_LIVES
+from tests.meta.candidates.graph_faults import FAULTS as GRAPH_FAULTS
+from tests.meta.candidates.graph_faults import StaleTail
+from tests.meta.judging_table import violation
+from tests.meta.test_command_line import ROOT, called
+from tests.meta.test_explain import first_of
+from tests.meta.test_graph_faults import seen
+from tests.meta.test_lives import run_lives
+from tests.meta.upstream_faults import UPSTREAM, UPSTREAM_FAULTS, changed
+
+PLAIN, SCONV = str(plain.__file__), str(sconv.__file__)
+# Faults that violate further properties than the first of their group: each ends a script in another way.
+FURTHER = [
+    ("truncates", "values.unbiased"),
+    ("taps_reversed", "values.dense_exact"),
+    ("taps_reversed", "values.one_hot_taps"),
+    ("contiguous_pages", "values.nan_containment"),
+    ("contiguous_pages", "batch.table_and_pages"),
+    ("returns_x", "sizes.far_rows"),
+    ("returns_x", "streams.any_order"),
+    ("contiguous_pages", "sizes.far_heads"),
+    ("contiguous_table", "sizes.far_table"),
+    ("contiguous_x", "layout.row_stride_of_x"),
+    ("drafts_kept", "schedule.rollback"),
+]
+# No script can be written for these, however small the case is.
+UNWRITABLE = {"sizes.many_rows": "x has 524,282 rows, and a script should have at most 4,096"}
+GEOMETRY = Geometry(ws=2, N=4, W=4, D=7)
+# A graph that holds the rows of forward 0, which is replayed with none; drawn cases of it are too large for a script.
+STALE = Replays((Forward(GEOMETRY), Forward(GEOMETRY, ())), layers=1, wide=2, inside=True)
+
+
+# Likewise a table of which every entry matters.
+SHRUNK = {"every_entry_checked": (cache.table_frame, Forward(Geometry(W=2), (Request(start=3),)))}
+
+
+def from_file(path: Path, source: str, engine: Engine | None = None) -> Ops:
+    """The operators of a candidate file with this source: a script needs a file."""
+    path.write_text(source)
+    return (engine or Engine()).bind(load(str(path)))
+
+
+def made(folder: Path, module: str, name: str, made: str, engine: Engine | None = None) -> Ops:
+    """The operators of what an expression makes of a name in a module."""
+    operators = "fused_sconv, sconv_seq_metadata = MADE.fused_sconv, MADE.sconv_seq_metadata"
+    return from_file(folder / "candidate.py", f"from {module} import {name}\nMADE = {made}\n{operators}\n", engine)
+
+
+def check(ops: Ops, found: Violation | None, correct: str) -> str:
+    """Writes the script of a violation, runs it with the faulty and with a correct kernel, and returns it."""
+    assert found is not None
+    script, name = reproduce(ops, found.explain()), file_name(found.property_name)
+    code, printed = run(script, ops, name)
+    assert code == 1
+    assert is_told(found, script, printed), f"{found.headline}\nis told as\n{printed}"
+    right = ops.engine.bind(load(correct))
+    code, printed = run(script, right, name)
+    assert (code, "is violated" in printed) == (0, False), printed
+    return script
+
+
+def is_told(found: Violation, script: str, printed: str) -> bool:
+    """Whether a script tells the property and the number of a violation, or says why it is another number."""
+    if found.property_name.startswith("hazards."):
+        hazard = str(found.got).split(";")[0].removeprefix("has a hazard: ")
+        return (hazard.split(":")[0] if NOTE in script else hazard) in printed
+    number = f"= {str(found.got).split()[0]}, but should be " if found.wanted is not None else ""
+    is_same = number.lower() in printed or NOTE in script or "returned memory" in printed or "ulp" in printed
+    return is_same and f"{found.property_name} is violated" in printed
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_on_the_host(name, tmp_path):
+    """Fails with the fault and passes with the plain candidate."""
+    fault = FAULTS[name]
+    ops = Engine().bind(load(str(write_faulty(name, tmp_path))))
+    found = of_case(ops, *SHRUNK[name]) if name in SHRUNK else first_of(ops, {fault.group}, fault.dtype)
+    script = check(ops, found, PLAIN)
+    if fault.group == "values" and NOTE not in script:
+        assert found is not None
+        assert found.spread is not None
+        row, channel, _ = found.spread.elements[0]
+        assert f"[{row}, {channel}] = " in run(script, ops, "repro.py")[1]
+
+
+@pytest.mark.parametrize(("name", "property_name"), FURTHER)
+def test_other_properties(name, property_name, tmp_path):
+    """The same for properties whose scripts end in another way, or lay memory out in another."""
+    ops = Engine().bind(load(str(write_faulty(name, tmp_path))))
+    check(ops, violation(ops, property_name, FAULTS[name].dtype, count=30), PLAIN)
+
+
+@pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
+@pytest.mark.parametrize("name", UPSTREAM_FAULTS)
+def test_a_fault_of_a_kernel(name, tmp_path):
+    """Fails under the machine with one changed line, hazards too, and passes with sconv."""
+    ops = choose("ttir").bind(load(str(changed(name, tmp_path))))
+    check(ops, first_of(ops, UPSTREAM_FAULTS[name][2], "bf16"), SCONV)
+
+
+@pytest.mark.parametrize(("fault", "mode"), [(fault, modes[0]) for fault, modes in GRAPH_FAULTS.items()])
+def test_a_fault_of_a_replay(fault, mode, tmp_path):
+    """Captures and replays as the suite did."""
+    name = fault.__name__
+    ops = made(tmp_path, "tests.meta.candidates.graph_faults", name, f"{name}()", choose("ttir"))
+    check(ops, of_case(ops, graphs.full, STALE) if fault is StaleTail else seen(ops, mode), SCONV)
+
+
+def of_case(ops: Ops, invariant: Any, case: Any) -> Violation | None:
+    """The violation by one case."""
+    try:
+        invariant(ops, case)
+    except Violation as found:
+        return found
+    return None
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_public_bug(name, tmp_path):
+    """Makes the calls of a life that lead to the wrong element."""
+    ops = made(tmp_path, "tests.meta.test_lives", "CAUGHT", f"CAUGHT[{name!r}]()")
+    check(ops, of_case(ops, history.public_bugs, scenario(name, "bf16")), PLAIN)
+
+
+@pytest.mark.parametrize("name", ONLY_LIVES)
+def test_a_fault_of_lives(name, tmp_path):
+    """Keeps what the candidate keeps between calls."""
+    kept = f"operators(ONLY_LIVES[{name!r}]())"
+    ops = made(tmp_path, "tests.meta.candidates.faults_lives", "ONLY_LIVES, operators", kept)
+    check(ops, run_lives(ops, 60), PLAIN)
+
+
+def test_a_difference_from_the_baseline(tmp_path):
+    """Holds the candidate to what the baseline gave, which the script does not need."""
+    ops = Engine().bind(load(str(write_faulty("taps_reversed", tmp_path))))
+    ops.baseline = Baseline(load(PLAIN), Engine())
+    assert PLAIN not in check(ops, violation(ops, "baseline.fused_sconv", "bf16", count=10), PLAIN)
+
+
+@pytest.mark.parametrize(("property_name", "why"), UNWRITABLE.items())
+def test_what_cannot_be_written(property_name, why, tmp_path):
+    """Says why in one line."""
+    ops = Engine().bind(load(str(write_faulty("pad_output_unset", tmp_path))))
+    found = violation(ops, property_name, "bf16", count=10)
+    assert found is not None
+    with pytest.raises(Unwritable, match=f"^{why}$"):
+        reproduce(ops, found)
+
+
+def test_every_setting_of_the_process_can_be_read():
+    """A script reads what the judge forbids to change."""
+    assert set(READ) == {setting.name for setting in SETTINGS if setting.is_forbidden}
+
+
+def ran(*words: str) -> tuple[int, str]:
+    """Exit code and output of Python with these words, from the checkout."""
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout
+
+
+def test_as_a_reader_of_a_pull_request_runs_it(tmp_path):
+    """Runs as the script itself says: alone, under the machine, with another kernel, with a wrong path."""
+    kernel = tmp_path / "kernel.py"
+    source = "import sconv\nfused_sconv = lambda **given: sconv.fused_sconv(**given) + 1\n"
+    ops = from_file(kernel, source, choose("ttir"))
+    found = violation(ops, "values.dense_exact", "bf16", count=10)
+    assert found is not None
+    path = write(tmp_path, ops, found)
+    assert path == tmp_path / "repro_values_dense_exact.py"
+    code, printed = ran("-m", "properties.ttir", str(path))
+    assert (code, "values.dense_exact is violated" in printed) == (1, True)
+    code, printed = ran("-m", "properties.ttir", str(path), SCONV)
+    assert (code, printed) == (0, "values.dense_exact holds in this case\n")
+    code, printed = ran(str(path), "no.py")
+    assert (code, printed) == (2, "there is no kernel file no.py\n")
+
+
+def test_the_option_writes_scripts(tmp_path):
+    """Names the script beside the failure, and takes away those of an earlier run alone."""
+    (tmp_path / "repro_old.py").write_text('"""Violation: of an earlier run\n"""\n')
+    (tmp_path / "repro_mine.py").write_text("# another's\n")
+    kernel = write_faulty("taps_reversed", tmp_path)
+    options = ("-p", "no:cacheprovider", "--reproducers", str(tmp_path), "--candidate", str(kernel))
+    code, printed = called(*options, "--engine", "interpreter", "tests/test_values.py::test_dense_exact[fp32]")
+    assert code == 1
+    assert f"Script:       {tmp_path}/repro_values_dense_exact.py" in printed
+    assert sorted(path.name for path in tmp_path.glob("repro_*")) == ["repro_mine.py", "repro_values_dense_exact.py"]
+    forget(tmp_path)
+    assert [path.name for path in tmp_path.glob("repro_*")] == ["repro_mine.py"]
