@@ -35,6 +35,13 @@ class LoadedByOne(Operator):
             yield call, f"({function.text(call)} - 1)"
 
 
+def border_step(parent: ast.AST, border: ast.AST) -> int | None:
+    """The step of a comparison's right side, a whole number, that another sign of the comparison gives as well."""
+    if not isinstance(parent, ast.Compare) or border is not parent.comparators[0]:
+        return None
+    return {ast.Lt: 1, ast.GtE: 1, ast.Gt: -1, ast.LtE: -1}.get(type(parent.ops[0]))
+
+
 class Constant(Operator):
     """A whole number is one more or one less."""
 
@@ -42,15 +49,18 @@ class Constant(Operator):
     where = "both"
 
     def changes(self, function: Function) -> Iterator[Change]:
-        """Every literal but those of slices, warps and pipeline stages."""
+        """Every literal but those of `other`; of a border's two neighbours the one that no comparison gives as well."""
         for node in function.of(ast.Constant):
             if not isinstance(node, ast.Constant) or type(node.value) is not int:
                 continue
             parent = function.parents[node]
-            if isinstance(parent, ast.keyword) and parent.arg in ("num_warps", "num_stages", "other"):
+            outer = function.parents.get(parent) if isinstance(parent, ast.UnaryOp) else parent
+            if isinstance(outer, ast.keyword) and outer.arg == "other":
                 continue
-            yield node, f"{node.value + 1}"
-            yield node, f"({node.value - 1})"
+            steps = {1, -1} - {border_step(parent, node)}
+            yield from (
+                (node, f"{node.value + 1}" if step > 0 else f"({node.value - 1})") for step in sorted(steps)[::-1]
+            )
 
 
 class Division(Operator):
@@ -159,8 +169,11 @@ def _exchanged(function: Function, names: list[str]) -> Iterator[Change]:
         return
     after = dict(zip(names, [*names[1:], names[0]], strict=True))
     before = {new: old for old, new in after.items()}
+    kernels = {one.name for one in function.source.functions if one.is_kernel}
     for node in function.of(ast.Name):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in after:
+        parent = function.parents.get(node)
+        is_handed_on = isinstance(parent, ast.Call) and called(parent) in kernels  # changed where it is used
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in after and not is_handed_on:
             yield from ((node, new) for new in dict.fromkeys((after[node.id], before[node.id])))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..source import Function, called
 from . import Change, Operator
+from .arithmetic import border_step
 
 
 class Loop(Operator):
@@ -73,12 +74,13 @@ class WindowBorder(Operator):
     name = "window_border"
 
     def changes(self, function: Function) -> Iterator[Change]:
-        """The right side of a comparison of rows, one and two later."""
+        """The right side of a comparison of rows, one and two off, but for what another sign gives as well."""
         for node in function.of(ast.Compare):
-            if isinstance(node, ast.Compare) and "row" in function.text(node.left):
-                right = node.comparators[0]
-                yield right, f"({function.text(right)} + 1)"
-                yield right, f"({function.text(right)} + 2)"
+            right = node.comparators[0] if isinstance(node, ast.Compare) else node
+            is_literal = isinstance(right, ast.Constant)  # those are Constant's
+            if isinstance(node, ast.Compare) and "row" in function.text(node.left) and not is_literal:
+                steps = [step for step in (1, 2, -1) if step != border_step(node, right)]
+                yield from ((right, f"({function.text(right)} + {step})".replace("+ -", "- ")) for step in steps)
 
 
 OPERATORS: list[type[Operator]] = [Loop, ReverseTaps, OverlapTiles, WindowBorder]

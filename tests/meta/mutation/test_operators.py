@@ -54,7 +54,7 @@ MADE = {
     ),
     "reverse_taps": ("for k in tl.static_range(W): v = k", {"for k in tl.static_range(W): v = (W - 1 - k)"}),
     "overlap_tiles": ("i = tl.program_id(0) * B", {"i = tl.program_id(0) * (B - 1)", "i = tl.program_id(0) * (B + 1)"}),
-    "window_border": ("ok = row < first", {"ok = row < (first + 1)", "ok = row < (first + 2)"}),
+    "window_border": ("ok = row < first", {"ok = row < (first + 2)", "ok = row < (first - 1)"}),
     "drop_float32": ("v = a.to(tl.float32)", {"v = a"}),
     "round_accumulator": ("acc += v", {"acc = (acc + v).to(tl.bfloat16).to(tl.float32)"}),
     "truncate": (
