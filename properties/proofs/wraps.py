@@ -1,0 +1,77 @@
+"""Obligation: no index arithmetic wraps where an access depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import z3
+
+from properties.proofs.accesses import row_of
+from properties.proofs.claims import Claim
+from properties.proofs.evaluate import Evaluation, Noted, Site
+from properties.proofs.forms import Form
+from properties.proofs.launches import Symbolic
+from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
+
+
+def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
+    """One claim for each sum, difference and product: of an address where it is active, of a mask everywhere."""
+    seen: set[tuple[int, bool]] = set()
+    for site in Evaluation(kernel, world).sites:
+        evaluation = Evaluation(kernel, world)
+        access = evaluation.access(site)
+        operands = site.operation.operands
+        mask = operands[2:3] if site.is_store else operands[1:2]
+        path = [evaluation.at(slot, ()) if taken else z3.Not(evaluation.at(slot, ())) for slot, taken in site.path]
+        deciding = evaluation.arithmetic(mask, access.lanes) + evaluation.arithmetic(
+            tuple(slot for slot, _ in site.path), ()
+        )
+        row = row_of(evaluation, access)
+        for condition, notes in (
+            (z3.And(path), deciding),
+            (access.guard, evaluation.arithmetic(operands[:1], access.lanes)),
+        ):
+            for note in notes:
+                key = (id(note.operation), condition is access.guard)
+                if key in seen and condition is not access.guard:
+                    continue
+                seen.add(key)
+                yield from _fits(world, evaluation, site, condition, note, row)
+
+
+def _fits(
+    world: World, evaluation: Evaluation, site: Site, condition: z3.BoolRef, note: Noted, row: z3.ArithRef | None
+) -> Iterator[Claim]:
+    """The result is in the range of its type; a product with a stride is at most the tensor's extent."""
+    assert note.operation is not None
+    assert note.result is not None
+    here = Site(note.operation, site.path)
+    flat, bounds, far = _bounded(world, note.result)
+    high = 2 ** (note.bits - 1)
+    for symbol, coefficient in far:
+        size = {PAGE: world.num_blocks, ROW: world.T, TABLE_ROW: world.R}[symbol]
+        yield Claim(
+            f"the index before the {symbol} is one of its axis", world, [evaluation], condition,
+            z3.And(0 <= coefficient, coefficient < size), here, row,
+        )  # fmt: skip  # condition, claim
+    yield Claim(
+        f"{note.operation.name} fits {note.bits} bits", world, [evaluation], condition,
+        z3.And(-high <= flat, flat < high), here, row, far=far[0][0] if far else "",
+        limit=None if "T" in world.fixed else world.T, facts=bounds,
+    )  # fmt: skip  # condition, claim
+
+
+def _bounded(world: World, form: Form) -> tuple[z3.ArithRef, list[z3.BoolRef], list[tuple[str, z3.ArithRef]]]:
+    """A form with each product of index and stride as a number below the extent of its tensor, which stays linear."""
+    extents = {PAGE: world.limits.cache, ROW: world.limits.x, TABLE_ROW: world.limits.table}
+    total = z3.IntVal(0)
+    bounds, far = [], []
+    for (symbol, factor), one in form.terms:
+        if not symbol:
+            total = total + factor * one
+            continue
+        product = z3.FreshConst(z3.IntSort(), "product")
+        bounds += [0 <= product, product < extents[symbol], z3.Implies(one == 0, product == 0)]
+        far.append((symbol, one))
+        total = total + factor * product
+    return total, bounds, far
