@@ -15,6 +15,7 @@ from properties.ttir.hazard import source_line
 from properties.ttir.program import Operation, Region
 
 Lanes = tuple[z3.ArithRef, ...]
+Path = tuple[tuple[int, bool], ...]  # the branches that lead to an operation: condition, and which side
 Place = tuple[int, tuple[int, ...]]  # a slot at lanes, by the ids of their expressions
 
 
@@ -31,7 +32,7 @@ class Site:
     """A load or store of the kernel, with the branches that lead to it."""
 
     operation: Operation
-    path: tuple[tuple[int, bool], ...]
+    path: Path
 
     @property
     def is_store(self) -> bool:
@@ -77,16 +78,20 @@ class Evaluation:
         self.values: dict[Place, Any] = {}
         self.noted: dict[Place, Noted] = {}
         self.floats: list[z3.BoolRef] = []  # facts of the uninterpreted arithmetic
-        self.products: list[tuple[z3.ExprRef, z3.ExprRef]] = []  # factors of every product that was computed
+        self.owed: list[tuple[str, z3.BoolRef]] = []  # axioms about values, by name
+        self.products: list[tuple[Operation, z3.ExprRef, z3.ExprRef]] = []  # with factors, as they were computed
         self._stack: list[Place] = []
+        self._kept: list[Lanes] = []
         self._lanes: dict[tuple[int, ...], Lanes] = {}
+        self.paths: dict[int, Path] = {}
         self.producers: dict[int, tuple[Operation, int]] = {}
         self.sites = list(self._walk(kernel.function.body, ()))
 
-    def _walk(self, region: Region, path: tuple[tuple[int, bool], ...]) -> Iterator[Site]:
+    def _walk(self, region: Region, path: Path) -> Iterator[Site]:
         if len(region.blocks) != 1:
             raise NotJudged(f"{self.kernel.function.name} has jumps (cf.cond_br), which are not understood")
         for operation in region.entry.operations:
+            self.paths[id(operation)] = path
             for number, slot in enumerate(operation.results):
                 self.producers[slot] = (operation, number)
             if operation.name in ("tt.load", "tt.store"):
@@ -106,6 +111,10 @@ class Evaluation:
             self._lanes[shape] = found
         return self._lanes[shape]
 
+    def is_reached(self, path: Path) -> z3.BoolRef:
+        """Whether the program takes these branches."""
+        return z3.And([self.at(slot, ()) if taken else z3.Not(self.at(slot, ())) for slot, taken in path])
+
     def access(self, site: Site, lanes: Lanes | None = None) -> Access:
         """A site at a lane, by default its shape's."""
         operands = site.operation.operands
@@ -113,10 +122,7 @@ class Evaluation:
         pointer = self.at(operands[0], lanes)
         tensor = self.world.tensors[pointer.tensor]
         mask = operands[2:3] if site.is_store else operands[1:2]
-        guard = z3.And(
-            *(self.at(slot, ()) if taken else z3.Not(self.at(slot, ())) for slot, taken in site.path),
-            *(self.at(slot, lanes) for slot in mask),
-        )
+        guard = z3.And(self.is_reached(site.path), *(self.at(slot, lanes) for slot in mask))
         value = self.at(operands[1], lanes) if site.is_store else None
         index = pointer.offset.split(tensor.strides, tensor.sizes)
         return Access(site, tensor, index, z3.simplify(guard), value, lanes)
@@ -127,6 +133,7 @@ class Evaluation:
         if self._stack:
             self.noted.setdefault(self._stack[-1], Noted(None, None, 0)).after.append(place)
         if place not in self.values:
+            self._kept.append(lanes)  # z3 gives the id of a dead expression to another one
             self._stack.append(place)
             try:
                 self.values[place] = self._compute(slot, lanes, place)
@@ -144,7 +151,10 @@ class Evaluation:
         meaning = MEANINGS.get(operation.name)
         if meaning is None:
             raise NotJudged(f"{operation.name} is not understood ({Site(operation, ())})")
-        value = meaning(self, operation, lanes, number)
+        try:
+            value = meaning(self, operation, lanes, number)
+        except (AttributeError, z3.Z3Exception):  # a number where a float is known, or the other way round
+            raise NotJudged(f"{operation.name} of such operands is not understood ({Site(operation, ())})") from None
         if operation.name in WRAPPING and isinstance(value, Form):
             note = self.noted.setdefault(place, Noted(None, None, 0))
             note.operation, note.result = operation, value

@@ -57,7 +57,7 @@ def float_operation(one: Evaluation, operation: Operation, inputs: list[Any], ty
     if name == "addf":
         return add(one, inputs[0], inputs[1], types[0])
     if name == "mulf":
-        one.products.append((inputs[0], inputs[1]))
+        one.products.append((operation, inputs[0], inputs[1]))
         return multiply(one, inputs[0], inputs[1], types[0])
     if name == "extf" or (name == "fp_to_fp" and "rounding" not in operation.attributes):
         function = _widen(types[0], types[-1])

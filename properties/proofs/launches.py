@@ -25,6 +25,8 @@ MOST_TILE = 4096  # rows
 class NotJudged(Exception):
     """Why an obligation cannot be judged, in one line."""
 
+    is_refusal = False  # the operator itself refuses the call, as the contract lets it
+
 
 @dataclass(frozen=True)
 class Symbolic:
@@ -89,7 +91,9 @@ def _record(
         except BaseException as error:
             if is_of_the_user(error):
                 raise
-            raise NotJudged(f"the operator raised {type(error).__name__}: {error}") from None
+            reason = NotJudged(f"the operator raised {type(error).__name__}: {error}")
+            reason.is_refusal = isinstance(error, (AssertionError, ValueError, TypeError))
+            raise reason from None
     if len(machine.launches) != 1:
         raise NotJudged(f"the operator makes {len(machine.launches)} launches, and one is understood")
     return machine.launches[0], {**tensors, "out": out}, sizes
@@ -144,11 +148,12 @@ def _number(name: str, values: list[int], seen: list[Seen], world: World) -> For
 
 
 def _grid(axis: int, values: list[int], world: World) -> z3.ArithRef:
-    """A number of programs: constant, or the rows divided by a tile, rounded up."""
+    """A number of programs: constant, or the rows divided by a tile, rounded up or down."""
     rows = [world.fixed.get("T", T) for T in ROWS]
-    tiles = [tile for tile in range(1, MOST_TILE) if [-(-T // tile) for T in rows] == values]
-    if len(set(values)) == 1 and ("T" in world.fixed or not tiles):
+    if len(set(values)) == 1:
         return z3.IntVal(values[0])
-    if not tiles:
-        raise NotJudged(f"axis {axis} of the grid has {values} programs for {ROWS} rows")
-    return (world.T + (tiles[0] - 1)) / tiles[0]
+    for tile in range(1, MOST_TILE):
+        for more in (tile - 1, 0):
+            if [(T + more) // tile for T in rows] == values:
+                return (world.T + more) / tile
+    raise NotJudged(f"axis {axis} of the grid has {values} programs for {ROWS} rows")

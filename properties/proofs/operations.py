@@ -103,7 +103,7 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Form:
 def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> z3.BoolRef:
     a, b = _two(one, operation, lanes)
     predicate = COMPARISONS.get(operation.words[0])
-    if predicate is None or not isinstance(a, Form):
+    if predicate is None or not isinstance(a, Form) or not isinstance(b, Form):
         raise NotJudged(f"arith.cmpi {operation.words[0]} is not understood ({Site(operation, ())})")
     return predicate(a.flat, b.flat)
 
@@ -165,5 +165,7 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
 )  # fmt: skip  # a list of names
 def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
     inputs = [one.at(slot, lanes) for slot in operation.operands]
+    if isinstance(inputs[0], Form) and operation.name != "arith.sitofp":
+        raise NotJudged(f"{operation.name} of numbers is not understood ({Site(operation, ())})")
     types = [one.types[slot].element for slot in (*operation.operands, operation.results[0])]
     return float_operation(one, operation, inputs, types)

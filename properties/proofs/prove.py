@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
-from properties.cases import Forward
+from properties.cases import Forward, Geometry
 from properties.proofs import accesses, conflicts, counterexamples, operations, taps, wraps  # noqa: F401  # fills MEANINGS
 from properties.proofs.claims import Claim
 from properties.proofs.launches import NotJudged, Symbolic, symbolic
-from properties.proofs.world import World
+from properties.proofs.world import TABLE_ROW, World
 from properties.verdict import NOT_JUDGED, VIOLATED
 
 PROVED = "proved"
+LEAST_ROWS = 2**16  # a smaller number of rows is no limit that a proof may have, but a fault
 Claims = Callable[[Symbolic, World], Iterator[Claim]]
+Operator = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -60,36 +63,77 @@ class Verdict:
     property_name: str = ""  # that the machine saw violated
     case: Forward | None = None
     most_rows: int | None = None  # up to which it is proved, where not for every number of rows within the limits
+    variant: str = ""  # of the program that this is about, where it is not the usual one
     at: str = ""  # the place in the source that is violated, or that limits the rows
 
 
+@dataclass(frozen=True)
+class Variant:
+    """One of the programs that Triton compiles of a kernel at a geometry, as a call that leads to it."""
+
+    world: World
+    use_residual: bool = True
+    configuration: int = 0  # of an autotuned kernel
+
+    def __str__(self) -> str:
+        words = [f"{name} = {value}" for name, value in self.world.fixed.items()]
+        words += ["rows of x apart"] * self.world.rows_apart + ["no residual"] * (not self.use_residual)
+        words += [f"configuration {self.configuration}"] * (self.configuration > 0)
+        return ", ".join(words)
+
+
+def variants(operator: Operator, geometry: Geometry, configurations: int = 1) -> list[Variant]:
+    """Every program that the sizes of a call lead to: Triton compiles numbers that are 1 apart. Raises NotJudged."""
+    found: dict[Any, Variant] = {}
+    small_tables: tuple[dict[str, int], ...] = ({}, {"width": 1}, {"width": 1, TABLE_ROW: 1})
+    for configuration, apart, residual in product(range(configurations), (False, True), (True, False)):
+        for rows, table in product(({}, {"T": 1}), small_tables):
+            world = World(geometry, fixed={**rows, **table}, rows_apart=apart)
+            try:
+                kernel = symbolic(operator, world, residual, configuration)
+            except NotJudged as reason:
+                if apart and reason.is_refusal:
+                    break  # the contract lets a candidate ask for contiguous rows
+                raise
+            key = (apart, kernel.launch.bound.key)
+            found.setdefault(key, Variant(world, residual, configuration))
+    return list(found.values())
+
+
 def prove(
-    target: str,
-    operator: Callable[..., Any],
-    world: World,
-    obligation: Obligation,
-    use_residual: bool = True,
-    dropped: frozenset[str] = frozenset(),
+    target: str, operator: Operator, variant: Variant, obligation: Obligation, dropped: frozenset[str] = frozenset()
 ) -> Verdict:
-    """Proves one obligation; `dropped` axioms are not assumed, which a test does."""
+    """Proves one obligation of one program; `dropped` axioms are not assumed, which a test does."""
     start = time.monotonic()
     try:
-        kernel = symbolic(operator, world, use_residual)
-        found = _claims(obligation, kernel, world, use_residual)
-        verdict = _judge(target, found, obligation, use_residual, dropped)
+        kernel = symbolic(operator, variant.world, variant.use_residual, variant.configuration)
+        verdict = _judge(target, _claims(obligation, kernel, variant), obligation, variant, dropped)
     except NotJudged as reason:
         verdict = Verdict(obligation.name, NOT_JUDGED, reason=str(reason))
-    return replace(verdict, seconds=time.monotonic() - start)
+    return replace(verdict, seconds=time.monotonic() - start, variant=str(variant))
 
 
-def _claims(obligation: Obligation, kernel: Symbolic, world: World, use_residual: bool) -> Iterator[Claim]:
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict for all programs of an obligation: the worst one's, with the claims and seconds of all."""
+    order = (VIOLATED, NOT_JUDGED, PROVED)
+    worst = min(verdicts, key=lambda one: (order.index(one.what), one.most_rows or float("inf")))
+    return replace(
+        worst,
+        claims=sum(one.claims for one in verdicts),
+        idle=sum(one.idle for one in verdicts),
+        seconds=sum(one.seconds for one in verdicts),
+        slowest=max(one.slowest for one in verdicts),
+    )
+
+
+def _claims(obligation: Obligation, kernel: Symbolic, variant: Variant) -> Iterator[Claim]:
     if obligation.claims is taps.claims:
-        return taps.claims(kernel, world, use_residual)
-    return obligation.claims(kernel, world)
+        return taps.claims(kernel, variant.world, variant.use_residual)
+    return obligation.claims(kernel, variant.world)
 
 
 def _judge(
-    target: str, claims: Iterator[Claim], obligation: Obligation, use_residual: bool, dropped: frozenset[str]
+    target: str, claims: Iterator[Claim], obligation: Obligation, variant: Variant, dropped: frozenset[str]
 ) -> Verdict:
     """Asks for each claim until one is violated; one without an answer leaves the obligation not judged."""
     proved = idle = 0
@@ -120,7 +164,7 @@ def _judge(
                 most_rows, limited_at = rows, str(claim.site)
             continue
         assert answer.model is not None
-        if found := counterexamples.confirmed(target, claim, answer.model, use_residual, obligation.seen):
+        if found := counterexamples.confirmed(target, claim, answer.model, variant.use_residual, obligation.seen):
             return Verdict(
                 name, VIOLATED, proved, idle, slowest=slowest, reason=claim.what,
                 property_name=found[0], case=found[1], at=str(claim.site),
@@ -137,7 +181,9 @@ def _most_rows(claim: Claim, dropped: frozenset[str]) -> int:
     """The largest number of rows up to which a claim holds that does not in general, 0 if there is none."""
     if claim.limit is None:
         return 0
-    low, high = 0, claim.world.limits.rows  # proved up to low, not up to high
+    low, high = LEAST_ROWS, claim.world.limits.rows  # proved up to low, not up to high
+    if not claim.ask(dropped, claim.limit <= low)[0].is_proved:
+        return 0
     while high - low > 1:
         middle = (low + high) // 2
         if claim.ask(dropped, claim.limit <= middle)[0].is_proved:

@@ -33,6 +33,7 @@ class Question:
         for one in self.evaluations:
             found += one.facts
             found += one.floats
+            found += [fact for name, fact in one.owed if name not in self.dropped]
         return found
 
     def ask(self, condition: z3.BoolRef, claim: z3.BoolRef) -> Answer:

@@ -107,7 +107,7 @@ def value(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef,
     one.floats += [IS_FINITE(ZERO), widened(ZERO, narrow) == ZERO]
     for k in range(W):
         factor = weight(channel, z3.IntVal(k))
-        one.floats += [IS_FINITE(factor), IS_FINITE(widened(factor, narrow))]
+        one.owed += [("finite weights", IS_FINITE(item)) for item in (factor, widened(factor, narrow))]
         product = multiply(one, widened(tap(world, row, channel, W - 1 - k), narrow), widened(factor, narrow), "f32")
         total = add(one, total, product, "f32")
     if use_residual:
@@ -116,13 +116,17 @@ def value(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef,
 
 
 def _products(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef) -> z3.BoolRef:
-    """Whether each tap is multiplied by its weight somewhere in the kernel's value."""
+    """Whether each tap is multiplied by its weight by some product that the program computes."""
     W, narrow = world.geometry.W, ELEMENTS[world.geometry.dtype]
     found = []
     for k in range(W):
         factor = widened(world.tensors["weight"].contents(channel, z3.IntVal(k)), narrow)
         one_tap = widened(tap(world, row, channel, W - 1 - k), narrow)
-        pairs = [z3.And(a == one_tap, b == factor) for x, y in one.products for a, b in ((x, y), (y, x))]
+        pairs = [
+            z3.And(one.is_reached(one.paths[id(product)]), a == one_tap, b == factor)
+            for product, x, y in one.products
+            for a, b in ((x, y), (y, x))
+        ]
         found.append(z3.Or(pairs))
     return z3.And(found)
 

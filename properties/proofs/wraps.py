@@ -8,7 +8,7 @@ import z3
 
 from properties.proofs.accesses import row_of
 from properties.proofs.claims import Claim
-from properties.proofs.evaluate import Evaluation, Noted, Site
+from properties.proofs.evaluate import Evaluation, Noted, Path, Site
 from properties.proofs.forms import Form
 from properties.proofs.launches import Symbolic
 from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
@@ -16,27 +16,22 @@ from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
 
 def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
     """One claim for each sum, difference and product: of an address where it is active, of a mask everywhere."""
-    seen: set[tuple[int, bool]] = set()
+    seen: set[tuple[int, Path]] = set()
     for site in Evaluation(kernel, world).sites:
         evaluation = Evaluation(kernel, world)
         access = evaluation.access(site)
-        operands = site.operation.operands
-        mask = operands[2:3] if site.is_store else operands[1:2]
-        path = [evaluation.at(slot, ()) if taken else z3.Not(evaluation.at(slot, ())) for slot, taken in site.path]
-        deciding = evaluation.arithmetic(mask, access.lanes) + evaluation.arithmetic(
-            tuple(slot for slot, _ in site.path), ()
-        )
+        operands, path = site.operation.operands, site.path
         row = row_of(evaluation, access)
-        for condition, notes in (
-            (z3.And(path), deciding),
-            (access.guard, evaluation.arithmetic(operands[:1], access.lanes)),
-        ):
-            for note in notes:
-                key = (id(note.operation), condition is access.guard)
-                if key in seen and condition is not access.guard:
-                    continue
-                seen.add(key)
-                yield from _fits(world, evaluation, site, condition, note, row)
+        # a branch is decided in every program that comes to it, a mask in every lane
+        deciding = [(path[:depth], (slot,), ()) for depth, (slot, _) in enumerate(path)]
+        deciding.append((path, operands[2:3] if site.is_store else operands[1:2], access.lanes))
+        for before, slots, lanes in deciding:
+            for note in evaluation.arithmetic(slots, lanes):
+                if (id(note.operation), before) not in seen:
+                    seen.add((id(note.operation), before))
+                    yield from _fits(world, evaluation, site, evaluation.is_reached(before), note, row)
+        for note in evaluation.arithmetic(operands[:1], access.lanes):
+            yield from _fits(world, evaluation, site, access.guard, note, row)
 
 
 def _fits(
