@@ -117,3 +117,17 @@ def about_rows(world: World, row: z3.ArithRef, other: z3.ArithRef) -> Named:
         read = world.block(world.request(other), tap / N) * N + tap % N
         found.append(("no slot is a tap", z3.Implies(z3.And(live, is_cached), world.slot(row) != read)))
     return [(name, z3.Implies(exist, fact)) for name, fact in found]
+
+
+def can_be_met(world: World) -> bool:
+    """Whether the axioms leave room for the batches that matter: two requests with histories, and padding."""
+    rows = z3.Ints("a_row another_row padding")
+    row, other, padding = rows
+    solver = z3.Solver()
+    solver.add(*(fact for _, fact in all_of(world, rows)))
+    if "T" not in world.fixed:
+        solver.add(0 <= row, row < other, other < padding, padding < world.T, world.is_live(other))
+        solver.add(world.first(row) == row, world.first(other) == other, z3.Not(world.is_live(padding)))
+    has_history = world.fixed.get("width", 2) * world.geometry.N > 1
+    solver.add(world.is_live(row), row == 0, world.first(row) == row, world.position(row) >= int(has_history))
+    return solver.check() == z3.sat

@@ -9,7 +9,7 @@ import z3
 
 from properties.proofs.axioms import AXIOMS
 from properties.proofs.evaluate import Evaluation, Site
-from properties.proofs.solving import Answer, Question
+from properties.proofs.solving import FIRST_S, Answer, Question
 from properties.proofs.world import World
 
 EVERY = frozenset(AXIOMS)
@@ -48,7 +48,7 @@ class Claim:
         seconds = 0.0
         if self.uses < EVERY:
             question = self.question(dropped | (EVERY - self.uses))
-            answer = question.find(broken)
+            answer = question.find(broken, timeout_s=FIRST_S)
             if answer.is_proved:
                 return answer, question.seconds
             seconds = question.seconds

@@ -45,6 +45,7 @@ def footer() -> list[str]:
         f"  {'limits':<17} T <= {limits.rows:,}; positions below {limits.positions:,}; the table has at most "
         f"{limits.table:,} elements from first to last, the cache {limits.cache:,}; strides below 2**31",
         f"  {'exact integers':<17} accesses, conflicts and taps are proved of integers that do not wrap: see wraps",
+        f"  {'layout':<17} pages [H, N, D] and weight [C, W] are contiguous; rows of x, pages, table rows may be apart",
         f"  {'launch':<17} arguments and grid follow the sizes as in the calls that were tried",
         f"  {'floating point':<17} uninterpreted operations in the written order; the compiler below TTIR is trusted",
         "not proved here: activations, other geometries and dtypes, sconv_seq_metadata",

@@ -13,6 +13,7 @@ from properties.proofs.evaluate import Evaluation
 from properties.proofs.world import World
 
 TIMEOUT_S = 30  # of one question; they take well below a second, and machines are loaded
+FIRST_S = 10  # with few axioms; where that is too little, all of them are tried
 
 
 @dataclass
@@ -40,10 +41,12 @@ class Question:
         """Whether the claim follows from the condition."""
         return self.find([condition, z3.Not(claim)])
 
-    def find(self, wanted: Iterable[z3.BoolRef], small: Sequence[z3.BoolRef] = ()) -> Answer:
+    def find(
+        self, wanted: Iterable[z3.BoolRef], small: Sequence[z3.BoolRef] = (), timeout_s: int = TIMEOUT_S
+    ) -> Answer:
         """A model of all that is wanted, a `small` one if there is such, or the proof that there is none."""
         solver = z3.Solver()
-        solver.set("timeout", TIMEOUT_S * 1000)
+        solver.set("timeout", timeout_s * 1000)
         solver.add(*self.assumptions(), *wanted)
         start = time.monotonic()
         result = solver.check()
@@ -55,7 +58,7 @@ class Question:
                     break
         self.seconds += time.monotonic() - start
         if result == z3.unknown:
-            return Answer(False, None, f"no answer in {TIMEOUT_S} s ({solver.reason_unknown()})")
+            return Answer(False, None, f"no answer in {timeout_s} s ({solver.reason_unknown()})")
         return Answer(result == z3.unsat, model)
 
 

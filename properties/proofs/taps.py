@@ -110,6 +110,7 @@ def value(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef,
         one.owed += [("finite weights", IS_FINITE(item)) for item in (factor, widened(factor, narrow))]
         product = multiply(one, widened(tap(world, row, channel, W - 1 - k), narrow), widened(factor, narrow), "f32")
         total = add(one, total, product, "f32")
+    total = z3.If(world.is_live(row), total, ZERO)
     if use_residual:
         total = add(one, total, widened(x(row, channel), narrow), "f32")
     return rounded(total, narrow)

@@ -8,7 +8,7 @@ import z3
 
 from properties.proofs.accesses import row_of
 from properties.proofs.claims import Claim
-from properties.proofs.evaluate import Evaluation, Noted, Path, Site
+from properties.proofs.evaluate import Evaluation, Lanes, Noted, Path, Site
 from properties.proofs.forms import Form
 from properties.proofs.launches import Symbolic
 from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
@@ -23,6 +23,7 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         operands, path = site.operation.operands, site.path
         row = row_of(evaluation, access)
         # a branch is decided in every program that comes to it, a mask in every lane
+        deciding: list[tuple[Path, tuple[int, ...], Lanes]]
         deciding = [(path[:depth], (slot,), ()) for depth, (slot, _) in enumerate(path)]
         deciding.append((path, operands[2:3] if site.is_store else operands[1:2], access.lanes))
         for before, slots, lanes in deciding:
