@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     if importlib.util.find_spec("z3") is None:
-        print("ERROR: proofs need z3: pip install z3-solver", file=sys.stderr)
+        print("ERROR: proofs need z3: `make test` installs it, or pip install z3-solver", file=sys.stderr)
         return 4
     from properties.proofs import report  # needs z3
     from properties.proofs.launches import NotJudged
