@@ -31,6 +31,7 @@ class Claim:
     limit: z3.ArithRef | None = None  # a size below which the claim may hold where it does not in general
     facts: Sequence[z3.BoolRef] = ()
     weaker: z3.BoolRef | None = None  # where this holds, the claim fails by the arithmetic around it alone
+    parts: Sequence[Claim] = ()  # that it says together, to be asked one by one where it fails
     uses: frozenset[str] = EVERY  # axioms that should do; fewer make a shorter search, and all are tried after them
 
     def question(self, dropped: frozenset[str]) -> Question:
@@ -67,3 +68,10 @@ class Claim:
         if self.row is not None:
             wishes += [world.position(self.row) <= 4 * world.geometry.N + world.geometry.W]
         return [*wishes, world.T <= 12]
+
+
+def together(parts: list[Claim]) -> Claim:
+    """One claim for several with the same condition: one question instead of many."""
+    claim = z3.And([one.claim for one in parts])
+    facts = [fact for one in parts for fact in one.facts]
+    return replace(parts[0], what=f"{len(parts)} claims", claim=claim, facts=facts, limit=None, parts=parts)

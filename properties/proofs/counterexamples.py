@@ -24,14 +24,12 @@ FAR_CASES = {
 MOST_ROWS = 64  # of a case that is tried: larger models are not run
 
 
-def confirmed(
-    target: str, claim: Claim, model: z3.ModelRef, use_residual: bool, seen: tuple[str, ...]
-) -> tuple[str, Forward] | None:
+def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ...]) -> tuple[str, Forward] | None:
     """The property and the case in which the machine sees what the claim denies, None if none that is tried shows it.
 
     seen: words of its violations that say just that; another fault of the kernel confirms nothing.
     """
-    for name, case in cases(claim, model, use_residual):
+    for name, case in cases(claim, model):
         try:
             replay(target, name, case, engine="ttir")
         except Violation as violation:
@@ -43,9 +41,9 @@ def confirmed(
     return None
 
 
-def cases(claim: Claim, model: z3.ModelRef, use_residual: bool) -> Iterator[tuple[str, Forward]]:
+def cases(claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Forward]]:
     """Forwards that agree with a model in its row, with the properties to judge them by."""
-    geometry = claim.world.geometry
+    world, geometry = claim.world, claim.world.geometry
     if claim.far:
         name, layout = FAR_CASES[claim.far]
         requests = (Request(), Request(), Request(start=geometry.N + 1))
@@ -53,7 +51,7 @@ def cases(claim: Claim, model: z3.ModelRef, use_residual: bool) -> Iterator[tupl
             yield name, Forward(geometry=geometry, requests=requests, layout=layout, block_seed=seed)
         return
     for batch in _batches(claim, model):
-        case = replace(batch, geometry=geometry, use_residual=use_residual)
+        case = replace(batch, geometry=geometry, use_residual=world.use_residual, activation=world.activation)
         if case.T <= MOST_ROWS:
             for name in CONFIRMING:
                 yield name, case

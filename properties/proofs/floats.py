@@ -65,8 +65,26 @@ def float_operation(one: Evaluation, operation: Operation, inputs: list[Any], ty
         return function(inputs[0])
     if name == "truncf" or (name == "fp_to_fp" and operation.attributes["rounding"] == "rtne"):
         return z3.Function(f"round {types[0]} {types[-1]}", VALUE, VALUE)(inputs[0])
+    rest = [f"{key}={word}" for key, word in operation.attributes.items()]
+    return _term(name, [*operation.words, *rest], inputs, types)
+
+
+def silu(one: Evaluation, total: z3.ExprRef) -> z3.ExprRef:
+    """`total * (1 / (1 + exp(-total)))`, as tl.sigmoid is written out; that of zero is finite."""
+    one.floats.append(IS_FINITE(_sigmoid(one, ZERO)))
+    return multiply(one, total, _sigmoid(one, total), "f32")
+
+
+def _sigmoid(one: Evaluation, total: z3.ExprRef) -> z3.ExprRef:
+    pair = ["f32", "f32"]
+    unit = constant("1.000000e+00")
+    power = _term("exp", [], [_term("negf", [], [total], pair)], pair)
+    return _term("divf", [], [unit, add(one, power, unit, "f32")], ["f32", *pair])
+
+
+def _term(name: str, words: list[str], inputs: list[Any], types: list[str]) -> z3.ExprRef:
+    """An uninterpreted function of its inputs, known by its name and types."""
     inputs = [one_input.flat if hasattr(one_input, "flat") else one_input for one_input in inputs]
     sorts = [one_input.sort() for one_input in inputs]
-    words = " ".join([name, *operation.words, *types, *map(str, operation.attributes.items())])
     result = z3.BoolSort() if name == "cmpf" else VALUE
-    return z3.Function(words, *sorts, result)(*inputs)
+    return z3.Function(" ".join([name, *words, *types]), *sorts, result)(*inputs)

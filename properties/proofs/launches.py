@@ -50,9 +50,9 @@ class Recorder(Machine):
         """Leaves the launch at that: what it computes is asked of the symbols."""
 
 
-def symbolic(operator: Callable[..., Any], world: World, use_residual: bool = True, configuration: int = 0) -> Symbolic:
+def symbolic(operator: Callable[..., Any], world: World, configuration: int = 0) -> Symbolic:
     """Calls the operator at a few sizes and reads off what each argument of its launch is. Raises NotJudged."""
-    seen = [_record(operator, world, probe, use_residual, configuration) for probe in PROBES]
+    seen = [_record(operator, world, probe, configuration) for probe in PROBES]
     first = seen[0][0]
     if len({launch.bound.key for launch, _, _ in seen}) > 1:
         raise NotJudged("the launch compiles to different code for different sizes")
@@ -75,9 +75,7 @@ def symbolic(operator: Callable[..., Any], world: World, use_residual: bool = Tr
 Seen = tuple[Launch, dict[str, Any], dict[str, int]]
 
 
-def _record(
-    operator: Callable[..., Any], world: World, probe: dict[str, int], use_residual: bool, configuration: int
-) -> Seen:
+def _record(operator: Callable[..., Any], world: World, probe: dict[str, int], configuration: int) -> Seen:
     """One call: its only launch, its tensors by the contract's names, its sizes by theirs."""
     sizes = {**probe, **world.fixed}
     tensors, sizes = _call(world, sizes)
@@ -85,8 +83,8 @@ def _record(
     with Recorder(checks=False, configuration=configuration) as machine:
         try:
             out = operator(
-                **tensors, off_s=geometry.off_s, ws=geometry.ws, block_size=geometry.N, activation=None,
-                use_residual=use_residual,
+                **tensors, off_s=geometry.off_s, ws=geometry.ws, block_size=geometry.N,
+                activation=world.activation, use_residual=world.use_residual,
             )  # fmt: skip  # as in the contract
         except BaseException as error:
             if is_of_the_user(error):

@@ -12,10 +12,11 @@ from properties.cases import Forward, Geometry
 from properties.proofs import accesses, axioms, conflicts, counterexamples, operations, taps, wraps  # noqa: F401  # fills MEANINGS
 from properties.proofs.claims import Claim
 from properties.proofs.launches import NotJudged, Symbolic, symbolic
-from properties.proofs.world import TABLE_ROW, World
+from properties.proofs.world import TABLE_ROW, Limits, World
 from properties.verdict import NOT_JUDGED, VIOLATED
 
 PROVED = "proved"
+RIGHT = "its taps are right, but not what is computed of them"
 LEAST_ROWS = 2**16  # a smaller number of rows is no limit that a proof may have, but a fault
 Claims = Callable[[Symbolic, World], Iterator[Claim]]
 Operator = Callable[..., Any]
@@ -72,12 +73,12 @@ class Variant:
     """One of the programs that Triton compiles of a kernel at a geometry, as a call that leads to it."""
 
     world: World
-    use_residual: bool = True
     configuration: int = 0  # of an autotuned kernel
 
     def __str__(self) -> str:
         words = [f"{name} = {value}" for name, value in self.world.fixed.items()]
-        words += ["rows of x apart"] * self.world.rows_apart + ["no residual"] * (not self.use_residual)
+        words += ["rows of x apart"] * self.world.rows_apart
+        words += ["no residual"] * (not self.world.use_residual) + ["SiLU"] * (self.world.activation is not None)
         words += [f"configuration {self.configuration}"] * (self.configuration > 0)
         return ", ".join(words)
 
@@ -86,17 +87,18 @@ def variants(operator: Operator, geometry: Geometry, configurations: int = 1) ->
     """Every program that the sizes of a call lead to: Triton compiles numbers that are 1 apart. Raises NotJudged."""
     found: dict[Any, Variant] = {}
     small_tables: tuple[dict[str, int], ...] = ({}, {"width": 1}, {"width": 1, TABLE_ROW: 1})
-    for configuration, apart, residual in product(range(configurations), (False, True), (True, False)):
+    options = product(range(configurations), (False, True), (True, False), (None, "silu"))
+    for configuration, apart, residual, activation in options:
         for rows, table in product(({}, {"T": 1}), small_tables):
-            world = World(geometry, fixed={**rows, **table}, rows_apart=apart)
+            world = World(geometry, Limits(), {**rows, **table}, apart, residual, activation)
             try:
-                kernel = symbolic(operator, world, residual, configuration)
+                kernel = symbolic(operator, world, configuration)
             except NotJudged as reason:
                 if apart and reason.is_refusal:
                     break  # the contract lets a candidate ask for contiguous rows
                 raise
             key = (apart, kernel.launch.bound.key)
-            found.setdefault(key, Variant(world, residual, configuration))
+            found.setdefault(key, Variant(world, configuration))
     return list(found.values())
 
 
@@ -106,15 +108,23 @@ def prove(
     """Proves one obligation of one program; `dropped` axioms are not assumed, which a test does."""
     start = time.monotonic()
     try:
-        kernel = symbolic(operator, variant.world, variant.use_residual, variant.configuration)
-        verdict = _judge(target, claims_of(obligation, kernel, variant), obligation, variant, dropped)
+        kernel = symbolic(operator, variant.world, variant.configuration)
+        verdict = _Judging(target, obligation, dropped).all_of(obligation.claims(kernel, variant.world), variant.world)
     except NotJudged as reason:
         verdict = Verdict(obligation.name, NOT_JUDGED, reason=str(reason))
     return replace(verdict, seconds=time.monotonic() - start, variant=str(variant))
 
 
-def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict for all programs of an obligation: the worst one's, with the claims and seconds of all."""
+def prove_all(target: str, operator: Operator, programs: Sequence[Variant], obligation: Obligation) -> Verdict:
+    """One verdict for all programs of a kernel: the worst one's, with the claims and seconds of all asked.
+
+    The first violated one ends it: a case is what its reader wants, not the same one again of each program.
+    """
+    verdicts: list[Verdict] = []
+    for one in programs:
+        verdicts.append(prove(target, operator, one, obligation))
+        if verdicts[-1].what == VIOLATED:
+            break
     order = (VIOLATED, NOT_JUDGED, PROVED)
     worst = min(verdicts, key=lambda one: (order.index(one.what), one.most_rows or float("inf")))
     return replace(
@@ -126,58 +136,67 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
     )
 
 
-def claims_of(obligation: Obligation, kernel: Symbolic, variant: Variant) -> Iterator[Claim]:
-    """What an obligation claims of one program."""
-    if obligation.claims is taps.claims:
-        return taps.claims(kernel, variant.world, variant.use_residual)
-    return obligation.claims(kernel, variant.world)
+class _Judging:
+    """What has been found of one obligation of one program so far."""
 
+    def __init__(self, target: str, obligation: Obligation, dropped: frozenset[str]) -> None:
+        self.target, self.obligation, self.dropped = target, obligation, dropped
+        self.verdict = Verdict(obligation.name, PROVED)
+        self.happens: dict[tuple[int, ...], bool] = {}
+        self.kept: list[Claim] = []  # while a claim lives, the ids of its expressions are its own
 
-def _judge(
-    target: str, claims: Iterator[Claim], obligation: Obligation, variant: Variant, dropped: frozenset[str]
-) -> Verdict:
-    """Asks for each claim until one is violated; one without an answer leaves the obligation not judged."""
-    proved = idle = 0
-    name = obligation.name
-    slowest, most_rows, limited_at, reason = 0.0, None, "", ""
-    kept: list[Claim] = []
-    happens: dict[tuple[int, ...], bool] = {}
-    for claim in claims:
-        if "taps are right" in reason and claim.is_arithmetic(dropped):
-            continue  # the same again, and faster asked so
-        answer, seconds = claim.ask(dropped)
-        slowest = max(slowest, seconds)
+    def all_of(self, claims: Iterator[Claim], world: World) -> Verdict:
+        """Asks for each claim until one is violated; one without an answer leaves the obligation not judged."""
+        for claim in claims:
+            self.ask(claim)
+            if self.verdict.what == VIOLATED:
+                return self.verdict
+        is_vacuous = self.verdict.claims == self.verdict.idle or not axioms.can_be_met(world)
+        if self.verdict.what == PROVED and is_vacuous:
+            self.leave("nothing that was claimed ever happens: it is vacuous")
+        return self.verdict
+
+    def ask(self, claim: Claim) -> None:
+        """Asks for one claim; for each of its parts where they do not all hold."""
+        found = self.verdict
+        if RIGHT in found.reason and claim.is_arithmetic(self.dropped):
+            return  # the same again, and faster asked so
+        answer, seconds = claim.ask(self.dropped)
+        self.verdict = found = replace(found, slowest=max(found.slowest, seconds))
         if answer.is_proved:
-            proved += 1
-            key = (claim.condition.get_id(), *map(id, claim.evaluations))
-            if key not in happens:
-                happens[key] = claim.can_happen(dropped)
-            idle += not happens[key]
-            kept.append(claim)  # while it lives its ids are its own
-            continue
-        if answer.unknown:
-            reason = reason or f"{claim.what}: {answer.unknown} ({claim.site})"
-            continue
-        if claim.is_arithmetic(dropped):
-            reason = reason or f"{claim.what}: its taps are right, but not what is computed of them ({claim.site})"
-            continue
-        if rows := _most_rows(claim, dropped):
-            proved += 1
-            if most_rows is None or rows < most_rows:
-                most_rows, limited_at = rows, str(claim.site)
-            continue
-        assert answer.model is not None
-        if found := counterexamples.confirmed(target, claim, answer.model, variant.use_residual, obligation.seen):
-            return Verdict(
-                name, VIOLATED, proved, idle, slowest=slowest, reason=claim.what,
-                property_name=found[0], case=found[1], at=str(claim.site),
-            )  # fmt: skip  # one verdict
-        reason = reason or f"{claim.what}: no case confirms the counterexample ({claim.site})"
-    if reason:
-        return Verdict(name, NOT_JUDGED, proved, idle, slowest=slowest, reason=reason)
-    if proved == idle or not axioms.can_be_met(variant.world):
-        return Verdict(name, NOT_JUDGED, proved, idle, reason="nothing that was claimed ever happens: it is vacuous")
-    return Verdict(name, PROVED, proved, idle, slowest=slowest, most_rows=most_rows, at=limited_at)
+            count = len(claim.parts) or 1
+            idle = 0 if self._happens(claim) else count
+            self.verdict = replace(found, claims=found.claims + count, idle=found.idle + idle)
+        elif claim.parts:
+            for part in claim.parts:
+                if self.verdict.what != VIOLATED:
+                    self.ask(part)
+        elif answer.model is None:
+            self.leave(f"{claim.what}: {answer.unknown} ({claim.site})")
+        elif claim.is_arithmetic(self.dropped):
+            self.leave(f"{claim.what}: {RIGHT} ({claim.site})")
+        elif rows := _most_rows(claim, self.dropped):
+            self.verdict = replace(found, claims=found.claims + 1)
+            if found.most_rows is None or rows < found.most_rows:
+                self.verdict = replace(self.verdict, most_rows=rows, at=str(claim.site))
+        elif seen := counterexamples.confirmed(self.target, claim, answer.model, self.obligation.seen):
+            self.verdict = replace(
+                found, what=VIOLATED, reason=claim.what, property_name=seen[0], case=seen[1], at=str(claim.site)
+            )
+        else:
+            self.leave(f"{claim.what}: no case confirms the counterexample ({claim.site})")
+
+    def leave(self, reason: str) -> None:
+        """Does not judge the obligation, for the first reason that was met."""
+        reason = self.verdict.reason or reason
+        self.verdict = replace(self.verdict, what=NOT_JUDGED, reason=reason, most_rows=None, at="")
+
+    def _happens(self, claim: Claim) -> bool:
+        key = (claim.condition.get_id(), *map(id, claim.evaluations))
+        if key not in self.happens:
+            self.kept.append(claim)
+            self.happens[key] = claim.can_happen(self.dropped)
+        return self.happens[key]
 
 
 def _most_rows(claim: Claim, dropped: frozenset[str]) -> int:

@@ -33,7 +33,7 @@ def lines(verdict: Verdict, target: str) -> list[str]:
 
 def header(title: str, geometry: Geometry, programs: int) -> list[str]:
     """What is proved of what."""
-    return [f"proving: {title}, fused_sconv without activation, at {geometry!r}: {programs} compiled programs"]
+    return [f"proving: {title}, fused_sconv, at {geometry!r}: {programs} compiled programs"]
 
 
 def footer() -> list[str]:
@@ -48,6 +48,6 @@ def footer() -> list[str]:
         f"  {'layout':<17} pages [H, N, D] and weight [C, W] are contiguous; rows of x, pages, table rows may be apart",
         f"  {'launch':<17} arguments and grid follow the sizes as in the calls that were tried",
         f"  {'floating point':<17} uninterpreted operations in the written order; the compiler below TTIR is trusted",
-        "not proved here: activations, other geometries and dtypes, sconv_seq_metadata",
+        "not proved here: other geometries and dtypes, sconv_seq_metadata",
     ]
     return found

@@ -8,7 +8,7 @@ import z3
 
 from properties.proofs.claims import Claim
 from properties.proofs.evaluate import Access, Evaluation, NotJudged
-from properties.proofs.floats import IS_FINITE, add, multiply, rounded, widened
+from properties.proofs.floats import IS_FINITE, add, multiply, rounded, silu, widened
 from properties.proofs.launches import Symbolic
 from properties.proofs.world import ZERO, World
 
@@ -17,7 +17,7 @@ ELEMENTS = {"bf16": "bf16", "fp16": "f16", "fp32": "f32"}  # the contract's dtyp
 USES = frozenset({"contiguous rows", "windows", "finite weights"})
 
 
-def claims(kernel: Symbolic, world: World, use_residual: bool = True) -> Iterator[Claim]:
+def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
     """The value in `out`, case by case; the value and place in the cache; that every row with a slot is stored."""
     outs, caches = stores(kernel, world, "out"), stores(kernel, world, "cache")
     if not outs:
@@ -25,7 +25,7 @@ def claims(kernel: Symbolic, world: World, use_residual: bool = True) -> Iterato
     for evaluation, out in outs:
         row, channel = out.index
         right = _products(evaluation, world, row, channel)
-        expected = value(evaluation, world, row, channel, use_residual)
+        expected = value(evaluation, world, row, channel)
         for what, case in situations(world, row):
             yield Claim(
                 f"out is the contract's expression for {what}", world, [evaluation],
@@ -99,8 +99,8 @@ def tap(world: World, row: z3.ArithRef, channel: z3.ArithRef, age: int) -> z3.Ex
     return z3.If(world.is_live(row), z3.If(of_forward, x(row - age, channel), z3.If(position >= 0, cached, ZERO)), ZERO)
 
 
-def value(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef, use_residual: bool) -> z3.ExprRef:
-    """The contract's value of an element of `out`, without activation."""
+def value(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef) -> z3.ExprRef:
+    """The contract's value of an element of `out`."""
     W, narrow = world.geometry.W, ELEMENTS[world.geometry.dtype]
     x, weight = world.tensors["x"].contents, world.tensors["weight"].contents
     total: z3.ExprRef = ZERO
@@ -111,7 +111,9 @@ def value(one: Evaluation, world: World, row: z3.ArithRef, channel: z3.ArithRef,
         product = multiply(one, widened(tap(world, row, channel, W - 1 - k), narrow), widened(factor, narrow), "f32")
         total = add(one, total, product, "f32")
     total = z3.If(world.is_live(row), total, ZERO)
-    if use_residual:
+    if world.activation is not None:
+        total = silu(one, total)
+    if world.use_residual:
         total = add(one, total, widened(x(row, channel), narrow), "f32")
     return rounded(total, narrow)
 

@@ -48,12 +48,14 @@ class Tensor:
 
 @dataclass
 class World:
-    """Symbols of one call at a geometry; `fixed` sizes are numbers, because Triton compiles them apart."""
+    """Symbols and options of one call at a geometry; `fixed` sizes are numbers, because Triton compiles them apart."""
 
     geometry: Geometry
     limits: Limits = Limits()
     fixed: dict[str, int] = field(default_factory=dict)
     rows_apart: bool = False
+    use_residual: bool = True
+    activation: str | None = None
 
     def __post_init__(self) -> None:
         geometry = self.geometry

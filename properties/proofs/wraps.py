@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import z3
 
 from properties.proofs.accesses import row_of
-from properties.proofs.claims import Claim
+from properties.proofs.claims import Claim, together
 from properties.proofs.evaluate import Evaluation, Lanes, Noted, Path, Site
 from properties.proofs.forms import Form
 from properties.proofs.launches import Symbolic
@@ -27,12 +27,22 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         deciding = [(path[:depth], (slot,), ()) for depth, (slot, _) in enumerate(path)]
         deciding.append((path, operands[2:3] if site.is_store else operands[1:2], access.lanes))
         for before, slots, lanes in deciding:
-            for note in evaluation.arithmetic(slots, lanes):
-                if (id(note.operation), before) not in seen:
-                    seen.add((id(note.operation), before))
-                    yield from _fits(world, evaluation, site, evaluation.is_reached(before), note, row)
-        for note in evaluation.arithmetic(operands[:1], access.lanes):
-            yield from _fits(world, evaluation, site, access.guard, note, row)
+            condition = evaluation.is_reached(before)
+            notes = [note for note in evaluation.arithmetic(slots, lanes) if (id(note.operation), before) not in seen]
+            seen |= {(id(note.operation), before) for note in notes}
+            yield from _all_fit(world, evaluation, site, condition, notes, row)
+        yield from _all_fit(
+            world, evaluation, site, access.guard, evaluation.arithmetic(operands[:1], access.lanes), row
+        )
+
+
+def _all_fit(
+    world: World, evaluation: Evaluation, site: Site, condition: z3.BoolRef, notes: list[Noted],
+    row: z3.ArithRef | None,
+) -> Iterator[Claim]:  # fmt: skip  # arguments of _fits
+    parts = [claim for note in notes for claim in _fits(world, evaluation, site, condition, note, row)]
+    if parts:
+        yield together(parts)
 
 
 def _fits(

@@ -13,7 +13,7 @@ from properties.cases import Forward
 from properties.proofs.axioms import AXIOMS, all_of
 from properties.proofs.claims import Claim
 from properties.proofs.launches import symbolic
-from properties.proofs.prove import OBLIGATIONS, Variant, claims_of
+from properties.proofs.prove import OBLIGATIONS
 from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
 from properties.strategies import forwards
 from properties.tensors import build
@@ -66,9 +66,9 @@ def test_generated_cases_satisfy_every_axiom(case):
 @pytest.fixture(scope="module")
 def every_claim() -> list[Claim]:
     """Every claim about the usual program of sconv at a small geometry."""
-    variant = Variant(World(SMALL))
-    kernel = symbolic(load("sconv").operators["fused_sconv"], variant.world)
-    return [claim for one in OBLIGATIONS for claim in claims_of(one, kernel, variant)]
+    world = World(SMALL)
+    kernel = symbolic(load("sconv").operators["fused_sconv"], world)
+    return [claim for one in OBLIGATIONS for claim in one.claims(kernel, world)]
 
 
 @pytest.mark.parametrize("name", AXIOMS)

@@ -30,7 +30,7 @@ def test_prints_every_obligation_and_every_assumption(capsys):
 def test_prints_the_command_that_shows_a_violation(tmp_path, capsys):
     """A violation comes with the case that the machine confirms, and ends with 1."""
     path = INDEXING["query_start compared off by one"].write("off by one", tmp_path)
-    assert main([str(path), "--geometry", TINY]) == 1
+    assert main([str(path), "--geometry", TINY, "--obligation", "taps"]) == 1
     printed = capsys.readouterr().out
     assert f'confirmed: python -m properties.replay {path} values.dense_exact "Forward(' in printed
 
@@ -42,6 +42,7 @@ def test_prints_the_command_that_shows_a_violation(tmp_path, capsys):
         (["--geometry", "tiny"], "--geometry is 'tiny', but must be small, real, inkling-global"),
         (["--geometry", "Geometry(H=0)"], "Geometry.H is 0"),
         (["--geometry", "Geometry(w=0)"], "did you mean"),
+        (["--obligation", "races"], "must be one of accesses, conflicts, taps, wraps"),
         (["--geometry", "Request()"], "or a Geometry(...)"),
     ],
 )

@@ -37,6 +37,13 @@ def test_sconv_is_proved(name, geometry, verdict_of):
     assert verdict.claims > verdict.idle
 
 
+@pytest.mark.parametrize("use_residual", [True, False])
+def test_silu_is_proved(use_residual, verdict_of):
+    """With the activation, too, every stored value is the contract's expression."""
+    verdict = verdict_of("sconv", "taps", FEW_TAPS, activation="silu", use_residual=use_residual)
+    assert (verdict.what, verdict.reason) == (PROVED, "")
+
+
 @needs_upstream
 @pytest.mark.parametrize("name", NAMES)
 def test_upstream_is_proved_up_to_its_limit(name, verdict_of):
