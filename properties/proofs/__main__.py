@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
         try:
             programs = variants(operator, geometry, choose("ttir").bind(candidate).configurations)
         except NotJudged as reason:
-            print(f"proving: {candidate.title}, at {geometry!r}\nnot judged: {reason}")
+            print(f"proving: {candidate.title}, at {geometry!r}\nnot judged: {reason}\n")
             failed = True
             continue
         print(*report.header(candidate.title, geometry, len(programs)), sep="\n")

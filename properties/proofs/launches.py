@@ -98,7 +98,7 @@ def _record(operator: Callable[..., Any], world: World, probe: dict[str, int], c
 
 
 def _call(world: World, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[str, int]]:
-    """Tensors of these sizes, never touched: pages and table rows lie apart, rows of x where the world says."""
+    """Tensors of these sizes, the large ones never touched; pages and table rows lie apart, rows of x if asked for."""
     geometry = world.geometry
     C, W, H, N, D = geometry.C, geometry.W, geometry.H, geometry.N, geometry.D
     T, R, width, num_blocks = (sizes[name] for name in ("T", "R", "width", "num_blocks"))
@@ -110,11 +110,11 @@ def _call(world: World, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[str
         "x": torch.empty(T * row, dtype=dtype).as_strided((T, C), (row, 1)),
         "weight": torch.empty((C, W), dtype=dtype),
         "cache": torch.empty(num_blocks * page, dtype=dtype).as_strided((num_blocks, H, N, D), (page, N * D, D, 1)),
-        "positions": torch.empty(T, dtype=torch.int64),
-        "block_table": torch.empty(R * table_row, dtype=torch.int32).as_strided((R, width), (table_row, 1)),
-        "seq_idx": torch.empty(T, dtype=torch.int32),
-        "slot_mapping": torch.empty(T, dtype=torch.int64),
-        "query_start": torch.empty(T, dtype=torch.int32),
+        "positions": torch.zeros(T, dtype=torch.int64),
+        "block_table": torch.zeros(R * table_row, dtype=torch.int32).as_strided((R, width), (table_row, 1)),
+        "seq_idx": torch.zeros(T, dtype=torch.int32),
+        "slot_mapping": torch.zeros(T, dtype=torch.int64),
+        "query_start": torch.zeros(T, dtype=torch.int32),
     }
     return tensors, {**sizes, ROW: row, TABLE_ROW: table_row, PAGE: page}
 

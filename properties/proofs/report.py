@@ -16,7 +16,9 @@ SENTENCES = {one.name: one.sentence for one in OBLIGATIONS}
 def lines(verdict: Verdict, target: str) -> list[str]:
     """One line for what was found, with a second one for where, or how to see it."""
     rows = "" if verdict.most_rows is None else f", for T <= {verdict.most_rows:,}"
-    words = SENTENCES[verdict.obligation] if verdict.what == PROVED else verdict.reason
+    words = {PROVED: SENTENCES[verdict.obligation], VIOLATED: f"it does not hold that {verdict.reason}"}.get(
+        verdict.what, verdict.reason
+    )
     found = [f"{verdict.what:<10} {verdict.obligation:<10} {words}{rows}"]
     if verdict.what == PROVED:
         idle = f", {verdict.idle} of accesses that never happen" if verdict.idle else ""
