@@ -94,6 +94,9 @@ def _record(operator: Callable[..., Any], world: World, probe: dict[str, int], c
             raise reason from None
     if len(machine.launches) != 1:
         raise NotJudged(f"the operator makes {len(machine.launches)} launches, and one is understood")
+    x = tensors["x"]
+    if not isinstance(out, torch.Tensor) or (out.shape, out.dtype) != (x.shape, x.dtype) or not out.is_contiguous():
+        raise NotJudged("the operator returns no contiguous tensor of the shape and dtype of x")
     return machine.launches[0], {**tensors, "out": out}, sizes
 
 
@@ -105,7 +108,7 @@ def _call(world: World, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[str
     dtype = DTYPES[geometry.dtype]
     row = C + 3 + R if world.rows_apart else C
     table_row = sizes.get(TABLE_ROW, width + 100)
-    page = H * N * D + 1000 + R
+    page = sizes.get(PAGE, H * N * D + 1000 + R)
     tensors = {
         "x": torch.empty(T * row, dtype=dtype).as_strided((T, C), (row, 1)),
         "weight": torch.empty((C, W), dtype=dtype),

@@ -12,7 +12,7 @@ from properties.cases import Forward, Geometry
 from properties.proofs import accesses, axioms, conflicts, counterexamples, operations, taps, wraps  # noqa: F401  # fills MEANINGS
 from properties.proofs.claims import Claim
 from properties.proofs.launches import NotJudged, Symbolic, symbolic
-from properties.proofs.world import TABLE_ROW, Limits, World
+from properties.proofs.world import PAGE, TABLE_ROW, Limits, World
 from properties.verdict import NOT_JUDGED, VIOLATED
 
 PROVED = "proved"
@@ -44,7 +44,7 @@ OBLIGATIONS = (
         "taps",
         "each value stored is the contract's, at its place, and rows without a slot store none",
         taps.claims,
-        ("values.", "cache."),
+        ("values.", "cache.", "read-only"),
     ),
     Obligation("wraps", "no index arithmetic wraps", wraps.claims, ("wrapped index", "sizes.")),
 )
@@ -87,10 +87,11 @@ def variants(operator: Operator, geometry: Geometry, configurations: int = 1) ->
     """Every program that the sizes of a call lead to: Triton compiles numbers that are 1 apart. Raises NotJudged."""
     found: dict[Any, Variant] = {}
     small_tables: tuple[dict[str, int], ...] = ({}, {"width": 1}, {"width": 1, TABLE_ROW: 1})
+    small_pages: tuple[dict[str, int], ...] = ({}, {PAGE: 1}) if geometry.H * geometry.N * geometry.D == 1 else ({},)
     options = product(range(configurations), (False, True), (True, False), (None, "silu"))
     for configuration, apart, residual, activation in options:
-        for rows, table in product(({}, {"T": 1}), small_tables):
-            world = World(geometry, Limits(), {**rows, **table}, apart, residual, activation)
+        for rows, table, page in product(({}, {"T": 1}), small_tables, small_pages):
+            world = World(geometry, Limits(), {**rows, **table, **page}, apart, residual, activation)
             try:
                 kernel = symbolic(operator, world, configuration)
             except NotJudged as reason:

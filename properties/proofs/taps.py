@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import z3
 
+from properties.proofs.accesses import row_of
 from properties.proofs.claims import Claim
 from properties.proofs.evaluate import Access, Evaluation, NotJudged
 from properties.proofs.floats import IS_FINITE, add, multiply, rounded, silu, widened
@@ -30,6 +31,12 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
             yield Claim(
                 f"out is the contract's expression for {what}", world, [evaluation],
                 z3.And(out.guard, case), out.value == expected, out.site, row, weaker=right, uses=USES,
+            )  # fmt: skip  # condition, claim
+    for tensor in sorted({*world.tensors} - {"out", "cache"}):
+        for evaluation, stored in stores(kernel, world, tensor):
+            yield Claim(
+                f"nothing but out and cache is written, so not {tensor}", world, [evaluation], stored.guard,
+                z3.BoolVal(False), stored.site, row_of(evaluation, stored),
             )  # fmt: skip  # condition, claim
     for evaluation, stored in caches:
         # which row a program's lane stands for, its store to out says

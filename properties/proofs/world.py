@@ -64,6 +64,7 @@ class World:
         integer = z3.IntSort()
         row: int | str = ROW if self.rows_apart else C
         table_row: int | str = self.fixed.get(TABLE_ROW, TABLE_ROW)
+        page: int | str = self.fixed.get(PAGE, PAGE)
 
         def values(name: str, rank: int) -> z3.FuncDeclRef:
             return z3.Function(name, *[integer] * rank, VALUE)
@@ -77,7 +78,7 @@ class World:
         every += [
             Tensor("x", (self.T, C), (row, 1), values("x", 2)),
             Tensor("weight", (C, W), (W, 1), values("weight", 2)),
-            Tensor("cache", (self.num_blocks, H, N, D), (PAGE, N * D, D, 1), values("cache", 4)),
+            Tensor("cache", (self.num_blocks, H, N, D), (page, N * D, D, 1), values("cache", 4)),
             Tensor("block_table", (self.R, self.width), (table_row, 1), self.block),
             Tensor("out", (self.T, C), (C, 1), values("out", 2)),
         ]

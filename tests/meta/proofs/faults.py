@@ -66,6 +66,10 @@ INDEXING: dict[str, Fault] = {
     "taps of x unmasked": Fault(
         UPSTREAM, "mask=c_mask[None, :] & intra[:, None]", "mask=c_mask[None, :]", "accesses"),
     "the last tile of rows lost": Fault(UPSTREAM, "grid = (triton.cdiv(T, BT),", "grid = (T // BT,", "conflicts"),
+    "x written back": Fault(
+        UPSTREAM, "    if USE_SILU:\n",
+        "    tl.store(x_ptr + toff[:, None] * stride_x_t + coff[None, :], xv, mask=tc_mask)\n    if USE_SILU:\n",
+        "taps"),
     "a shortcut one row too early": Fault(SCONV, "> tile_row - (W - 1))", "> tile_row - (W - 2))", "taps"),
     "a shortcut that trusts padding": Fault(SCONV, "(tl.load(slot_ptr + last_row) < 0) | (", "(", "taps"),
     "a last row past the end": Fault(SCONV, "tl.minimum(tile_row + BLOCK_T, T) - 1", "tile_row + BLOCK_T - 1",

@@ -48,7 +48,7 @@ def facts_of(case: Forward, world: World, rows: list[int]) -> list[z3.BoolRef]:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(forwards("bf16"))
 def test_generated_cases_satisfy_every_axiom(case):
     """A forward that the judge draws violates no assumption: the proofs speak about it."""

@@ -59,7 +59,7 @@ def test_a_fault_of_indexing_is_violated(name, tmp_path, verdict_of):
     fault = INDEXING[name]
     skip_where_absent(fault)
     path = fault.write(name, tmp_path)
-    verdict = verdict_of(path, fault.obligation)
+    verdict = verdict_of(path, fault.obligation, FEW_TAPS)
     assert verdict.what == VIOLATED, verdict.reason
     with pytest.raises(Violation):
         replay(str(path), verdict.property_name, verdict.case, "ttir")
