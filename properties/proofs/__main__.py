@@ -1,0 +1,90 @@
+"""Proves the obligations of a kernel: python -m properties.proofs [PATH|MODULE] [--geometry NAME|"Geometry(...)"].
+
+Exits 0 where all are proved, 1 where one is violated or not judged, 4 where the request is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+
+from properties import allowed
+from properties.candidate import BadCandidate, load
+from properties.cases import Geometry
+from properties.engines import choose
+from properties.proofs.geometries import REAL, SMALL
+from properties.replay import case_of, quietly
+
+NAMES = ", ".join(("small", "real", *REAL))
+
+
+def main(arguments: list[str]) -> int:
+    """Prints each obligation with its verdict."""
+    parser = argparse.ArgumentParser(prog="python -m properties.proofs", description=__doc__.split("\n")[0])
+    parser.add_argument("candidate", nargs="?", default="sconv", metavar="PATH|MODULE", help="as --candidate of pytest")
+    parser.add_argument(
+        "--geometry",
+        metavar="NAME|GEOMETRY",
+        help=f'{NAMES}, or "Geometry(H=..., ws=..., ...)"; without it a small one and inkling-global',
+    )
+    parser.add_argument("--obligation", metavar="NAME", help="accesses, conflicts, taps or wraps; all if absent")
+    options = parser.parse_args(arguments)
+    if importlib.util.find_spec("z3") is None:
+        print("ERROR: proofs need z3: `make test` installs it, or pip install z3-solver", file=sys.stderr)
+        return 4
+    from properties.proofs import report  # needs z3
+    from properties.proofs.launches import NotJudged
+    from properties.proofs.prove import OBLIGATIONS, PROVED, prove_all, variants
+
+    try:
+        geometries = _geometries(options.geometry)
+        obligations = [one for one in OBLIGATIONS if options.obligation in (None, one.name)]
+        if not obligations:
+            names = ", ".join(one.name for one in OBLIGATIONS)
+            raise ValueError(f"--obligation is {options.obligation!r}, but must be one of {names}")
+        candidate = load(options.candidate)
+    except (BadCandidate, ValueError) as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        return 4
+    operator = candidate.operators.get("fused_sconv")
+    if operator is None:
+        print(f"ERROR: {candidate.name} offers no fused_sconv, which is what is proved", file=sys.stderr)
+        return 4
+    failed = False
+    for geometry in geometries:
+        try:
+            programs = variants(operator, geometry, choose("ttir").bind(candidate).configurations)
+        except NotJudged as reason:
+            print(f"proving: {candidate.title}, at {geometry!r}\nnot judged: {reason}\n")
+            failed = True
+            continue
+        print(*report.header(candidate.title, geometry, len(programs)), sep="\n")
+        for obligation in obligations:
+            verdict = prove_all(candidate.target, operator, programs, obligation)
+            print(*report.lines(verdict, candidate.target), sep="\n", flush=True)
+            failed |= verdict.what != PROVED
+        print()
+    print(*report.footer(), sep="\n")
+    return int(failed)
+
+
+def _geometries(text: str | None) -> tuple[Geometry, ...]:
+    """The geometries that an option names. Raises ValueError in one line."""
+    named = {"small": SMALL, "real": tuple(REAL.values()), **{name: (one,) for name, one in REAL.items()}}
+    if text is None:
+        return (SMALL[1], REAL["inkling-global"])
+    if "(" not in text:
+        if text not in named:
+            raise ValueError(f"--geometry is {text!r}, but must be {NAMES}, or a Geometry(...)")
+        return named[text]
+    geometry = case_of(text)
+    if not isinstance(geometry, Geometry):
+        raise ValueError(f"--geometry is {text!r}, but must be {NAMES}, or a Geometry(...)")
+    if fault := allowed.fault(geometry):
+        raise ValueError(fault)
+    return (geometry,)
+
+
+if __name__ == "__main__":
+    sys.exit(quietly(lambda: main(sys.argv[1:])))

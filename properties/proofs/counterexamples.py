@@ -1,0 +1,85 @@
+"""A model that breaks a claim, turned into cases, and the case that the concrete machine confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import z3
+
+from properties.cases import FAR, Forward, Layout, Request
+from properties.proofs.claims import Claim
+from properties.proofs.world import PAGE, ROW, TABLE_ROW
+from properties.replay import replay
+from properties.verdict import NotJudged, Violation
+
+# What a case is judged by, on the machine: whatever an obligation says wrong of a kernel, one of these sees.
+CONFIRMING = ("hazards.fused_sconv", "values.dense_exact", "cache.stores_inputs", "cache.write_frame")
+# A stride beyond 32 bits lies in sparse memory, where the sizes group judges.
+FAR_CASES = {
+    PAGE: ("sizes.far_blocks", Layout(page_pad=FAR, spare_blocks=4)),
+    TABLE_ROW: ("sizes.far_table", Layout(table_gap=FAR)),
+    ROW: ("sizes.far_rows", Layout(x_gap=FAR)),
+}
+MOST_ROWS = 64  # of a case that is tried: larger models are not run
+
+
+def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ...]) -> tuple[str, Forward] | None:
+    """The property and the case in which the machine sees what the claim denies, None if none that is tried shows it.
+
+    seen: words of its violations that say just that; another fault of the kernel confirms nothing.
+    """
+    for name, case in cases(claim, model):
+        try:
+            replay(target, name, case, engine="ttir")
+        except Violation as violation:
+            words = f"{violation.property_name} {violation.got}"
+            if any(word in words for word in seen):
+                return violation.property_name, case
+        except (NotJudged, ValueError):
+            continue
+    return None
+
+
+def cases(claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Forward]]:
+    """Forwards that agree with a model in its row, with the properties to judge them by."""
+    world, geometry = claim.world, claim.world.geometry
+    if claim.far:
+        name, layout = FAR_CASES[claim.far]
+        requests = (Request(), Request(), Request(start=geometry.N + 1))
+        for seed in range(1, 4):
+            yield name, Forward(geometry=geometry, requests=requests, layout=layout, block_seed=seed)
+        return
+    for batch in _batches(claim, model):
+        case = replace(batch, geometry=geometry, use_residual=world.use_residual, activation=world.activation)
+        if case.T <= MOST_ROWS:
+            for name in CONFIRMING:
+                yield name, case
+
+
+def _batches(claim: Claim, model: z3.ModelRef) -> Iterator[Forward]:
+    """The row with the rest of the batch filled in, in a few ways, since the model says nothing of other rows."""
+    world = claim.world
+
+    def number(expression: z3.ArithRef) -> int:
+        return model.eval(expression, model_completion=True).as_long()
+
+    T = number(world.T)
+    row = T - 1 if claim.row is None else min(max(0, number(claim.row)), T - 1)
+    at = z3.IntVal(row)
+    first, position = number(world.first(at)), number(world.position(at))
+    if number(world.slot(at)) >= 0 and first <= row:
+        start, mine = position - (row - first), row - first + 1
+        before = (Request(start=1, length=first),) if first else ()
+        after = T - first - mine
+        yield Forward(requests=(*before, Request(start, T - first)), block_seed=1)
+        yield Forward(requests=(*before, Request(start, mine)), pads=after, block_seed=2)
+        if after:
+            yield Forward(requests=(*before, Request(start, mine), Request(1, after)), block_seed=3)
+    else:
+        before = (Request(start=1, length=row),) if row else ()
+        yield Forward(requests=before, pads=T - row, block_seed=1)
+        yield Forward(requests=(Request(start=1, length=T),), holes=(row,), block_seed=2)
+    # the solver names no other request; one with a history beside it shows what meets there
+    N, W = world.geometry.N, world.geometry.W
+    yield Forward(requests=(Request(N + W, 2), Request(N + 1, max(1, T - 2)), Request(W, 1)), pads=1, block_seed=4)

@@ -1,0 +1,216 @@
+"""The obligations of one kernel at one geometry, each with its verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from properties.cases import Forward, Geometry
+from properties.proofs import accesses, axioms, conflicts, counterexamples, operations, taps, wraps  # noqa: F401  # fills MEANINGS
+from properties.proofs.claims import Claim
+from properties.proofs.launches import NotJudged, Symbolic, symbolic
+from properties.proofs.world import PAGE, TABLE_ROW, Limits, World
+from properties.verdict import NOT_JUDGED, VIOLATED
+
+PROVED = "proved"
+RIGHT = "its taps are right, but not what is computed of them"
+LEAST_ROWS = 2**16  # a smaller number of rows is no limit that a proof may have, but a fault
+Claims = Callable[[Symbolic, World], Iterator[Claim]]
+Operator = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """What is to be shown, in a sentence, and its claims."""
+
+    name: str
+    sentence: str
+    claims: Claims
+    seen: tuple[str, ...]  # words of the violations of the machine that confirm a counterexample
+
+
+OBLIGATIONS = (
+    Obligation("accesses", "every load and store lies inside its tensor", accesses.claims, ("out-of-bounds",)),
+    Obligation(
+        "conflicts",
+        "no two lanes meet, and each element of out is stored once",
+        conflicts.claims,
+        ("conflict", "read after write", "duplicate lanes", "stored twice", "never written"),
+    ),
+    Obligation(
+        "taps",
+        "each value stored is the contract's, at its place, and rows without a slot store none",
+        taps.claims,
+        ("values.", "cache.", "read-only"),
+    ),
+    Obligation("wraps", "no index arithmetic wraps", wraps.claims, ("wrapped index", "sizes.")),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one obligation."""
+
+    obligation: str
+    what: str
+    claims: int = 0  # that were proved
+    idle: int = 0  # of these, about accesses that never happen
+    seconds: float = 0.0
+    slowest: float = 0.0  # seconds of one question
+    reason: str = ""
+    property_name: str = ""  # that the machine saw violated
+    case: Forward | None = None
+    most_rows: int | None = None  # up to which it is proved, where not for every number of rows within the limits
+    variant: str = ""  # of the program that this is about, where it is not the usual one
+    at: str = ""  # the place in the source that is violated, or that limits the rows
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the programs that Triton compiles of a kernel at a geometry, as a call that leads to it."""
+
+    world: World
+    configuration: int = 0  # of an autotuned kernel
+
+    def __str__(self) -> str:
+        words = [f"{name} = {value}" for name, value in self.world.fixed.items()]
+        words += ["rows of x apart"] * self.world.rows_apart
+        words += ["no residual"] * (not self.world.use_residual) + ["SiLU"] * (self.world.activation is not None)
+        words += [f"configuration {self.configuration}"] * (self.configuration > 0)
+        return ", ".join(words)
+
+
+def variants(operator: Operator, geometry: Geometry, configurations: int = 1) -> list[Variant]:
+    """Every program that the sizes of a call lead to: Triton compiles numbers that are 1 apart. Raises NotJudged."""
+    found: dict[Any, Variant] = {}
+    small_tables: tuple[dict[str, int], ...] = ({}, {"width": 1}, {"width": 1, TABLE_ROW: 1})
+    small_pages: tuple[dict[str, int], ...] = ({}, {PAGE: 1}) if geometry.H * geometry.N * geometry.D == 1 else ({},)
+    options = product(range(configurations), (False, True), (True, False), (None, "silu"))
+    for configuration, apart, residual, activation in options:
+        for rows, table, page in product(({}, {"T": 1}), small_tables, small_pages):
+            world = World(geometry, Limits(), {**rows, **table, **page}, apart, residual, activation)
+            try:
+                kernel = symbolic(operator, world, configuration)
+            except NotJudged as reason:
+                if apart and reason.is_refusal:
+                    break  # the contract lets a candidate ask for contiguous rows
+                raise
+            key = (apart, kernel.launch.bound.key)
+            found.setdefault(key, Variant(world, configuration))
+    return list(found.values())
+
+
+def prove(
+    target: str, operator: Operator, variant: Variant, obligation: Obligation, dropped: frozenset[str] = frozenset()
+) -> Verdict:
+    """Proves one obligation of one program; `dropped` axioms are not assumed, which a test does."""
+    start = time.monotonic()
+    try:
+        kernel = symbolic(operator, variant.world, variant.configuration)
+        verdict = _Judging(target, obligation, dropped).all_of(obligation.claims(kernel, variant.world), variant.world)
+    except NotJudged as reason:
+        verdict = Verdict(obligation.name, NOT_JUDGED, reason=str(reason))
+    return replace(verdict, seconds=time.monotonic() - start, variant=str(variant))
+
+
+def prove_all(target: str, operator: Operator, programs: Sequence[Variant], obligation: Obligation) -> Verdict:
+    """One verdict for all programs of a kernel: the worst one's, with the claims and seconds of all asked.
+
+    The first violated one ends it: a case is what its reader wants, not the same one again of each program.
+    """
+    verdicts: list[Verdict] = []
+    for one in programs:
+        verdicts.append(prove(target, operator, one, obligation))
+        if verdicts[-1].what == VIOLATED:
+            break
+    order = (VIOLATED, NOT_JUDGED, PROVED)
+    worst = min(verdicts, key=lambda one: (order.index(one.what), one.most_rows or float("inf")))
+    return replace(
+        worst,
+        claims=sum(one.claims for one in verdicts),
+        idle=sum(one.idle for one in verdicts),
+        seconds=sum(one.seconds for one in verdicts),
+        slowest=max(one.slowest for one in verdicts),
+    )
+
+
+class _Judging:
+    """What has been found of one obligation of one program so far."""
+
+    def __init__(self, target: str, obligation: Obligation, dropped: frozenset[str]) -> None:
+        self.target, self.obligation, self.dropped = target, obligation, dropped
+        self.verdict = Verdict(obligation.name, PROVED)
+        self.happens: dict[tuple[int, ...], bool] = {}
+        self.kept: list[Claim] = []  # while a claim lives, the ids of its expressions are its own
+
+    def all_of(self, claims: Iterator[Claim], world: World) -> Verdict:
+        """Asks for each claim until one is violated; one without an answer leaves the obligation not judged."""
+        for claim in claims:
+            self.ask(claim)
+            if self.verdict.what == VIOLATED:
+                return self.verdict
+        is_vacuous = self.verdict.claims == self.verdict.idle or not axioms.can_be_met(world)
+        if self.verdict.what == PROVED and is_vacuous:
+            self.leave("nothing that was claimed ever happens: it is vacuous")
+        return self.verdict
+
+    def ask(self, claim: Claim) -> None:
+        """Asks for one claim; for each of its parts where they do not all hold."""
+        found = self.verdict
+        if RIGHT in found.reason and claim.is_arithmetic(self.dropped):
+            return  # the same again, and faster asked so
+        answer, seconds = claim.ask(self.dropped)
+        self.verdict = found = replace(found, slowest=max(found.slowest, seconds))
+        if answer.is_proved:
+            count = len(claim.parts) or 1
+            idle = 0 if self._happens(claim) else count
+            self.verdict = replace(found, claims=found.claims + count, idle=found.idle + idle)
+        elif claim.parts:
+            for part in claim.parts:
+                if self.verdict.what != VIOLATED:
+                    self.ask(part)
+        elif answer.model is None:
+            self.leave(f"{claim.what}: {answer.unknown} ({claim.site})")
+        elif claim.is_arithmetic(self.dropped):
+            self.leave(f"{claim.what}: {RIGHT} ({claim.site})")
+        elif rows := _most_rows(claim, self.dropped):
+            self.verdict = replace(found, claims=found.claims + 1)
+            if found.most_rows is None or rows < found.most_rows:
+                self.verdict = replace(self.verdict, most_rows=rows, at=str(claim.site))
+        elif seen := counterexamples.confirmed(self.target, claim, answer.model, self.obligation.seen):
+            self.verdict = replace(
+                found, what=VIOLATED, reason=claim.what, property_name=seen[0], case=seen[1], at=str(claim.site)
+            )
+        else:
+            self.leave(f"{claim.what}: no case confirms the counterexample ({claim.site})")
+
+    def leave(self, reason: str) -> None:
+        """Does not judge the obligation, for the first reason that was met."""
+        reason = self.verdict.reason or reason
+        self.verdict = replace(self.verdict, what=NOT_JUDGED, reason=reason, most_rows=None, at="")
+
+    def _happens(self, claim: Claim) -> bool:
+        key = (claim.condition.get_id(), *map(id, claim.evaluations))
+        if key not in self.happens:
+            self.kept.append(claim)
+            self.happens[key] = claim.can_happen(self.dropped)
+        return self.happens[key]
+
+
+def _most_rows(claim: Claim, dropped: frozenset[str]) -> int:
+    """The largest number of rows up to which a claim holds that does not in general, 0 if there is none."""
+    if claim.limit is None:
+        return 0
+    low, high = LEAST_ROWS, claim.world.limits.rows  # proved up to low, not up to high
+    if not claim.ask(dropped, claim.limit <= low)[0].is_proved:
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if claim.ask(dropped, claim.limit <= middle)[0].is_proved:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,83 @@
+"""Obligation: no index arithmetic wraps where an access depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import z3
+
+from properties.proofs.accesses import row_of
+from properties.proofs.claims import Claim, together
+from properties.proofs.evaluate import Evaluation, Lanes, Noted, Path, Site
+from properties.proofs.forms import Form
+from properties.proofs.launches import Symbolic
+from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
+
+
+def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
+    """One claim for each sum, difference and product: of an address where it is active, of a mask everywhere."""
+    seen: set[tuple[int, Path]] = set()
+    for site in Evaluation(kernel, world).sites:
+        evaluation = Evaluation(kernel, world)
+        access = evaluation.access(site)
+        operands, path = site.operation.operands, site.path
+        row = row_of(evaluation, access)
+        # a branch is decided in every program that comes to it, a mask in every lane
+        deciding: list[tuple[Path, tuple[int, ...], Lanes]]
+        deciding = [(path[:depth], (slot,), ()) for depth, (slot, _) in enumerate(path)]
+        deciding.append((path, operands[2:3] if site.is_store else operands[1:2], access.lanes))
+        for before, slots, lanes in deciding:
+            condition = evaluation.is_reached(before)
+            notes = [note for note in evaluation.arithmetic(slots, lanes) if (id(note.operation), before) not in seen]
+            seen |= {(id(note.operation), before) for note in notes}
+            yield from _all_fit(world, evaluation, site, condition, notes, row)
+        yield from _all_fit(
+            world, evaluation, site, access.guard, evaluation.arithmetic(operands[:1], access.lanes), row
+        )
+
+
+def _all_fit(
+    world: World, evaluation: Evaluation, site: Site, condition: z3.BoolRef, notes: list[Noted],
+    row: z3.ArithRef | None,
+) -> Iterator[Claim]:  # fmt: skip  # arguments of _fits
+    parts = [claim for note in notes for claim in _fits(world, evaluation, site, condition, note, row)]
+    if parts:
+        yield together(parts)
+
+
+def _fits(
+    world: World, evaluation: Evaluation, site: Site, condition: z3.BoolRef, note: Noted, row: z3.ArithRef | None
+) -> Iterator[Claim]:
+    """The result is in the range of its type; a product with a stride is at most the tensor's extent."""
+    assert note.operation is not None
+    assert note.result is not None
+    here = Site(note.operation, site.path)
+    flat, bounds, far = _bounded(world, note.result)
+    high = 2 ** (note.bits - 1)
+    for symbol, coefficient in far:
+        size = {PAGE: world.num_blocks, ROW: world.T, TABLE_ROW: world.R}[symbol]
+        yield Claim(
+            f"the index before the {symbol} is one of its axis", world, [evaluation], condition,
+            z3.And(0 <= coefficient, coefficient < size), here, row,
+        )  # fmt: skip  # condition, claim
+    yield Claim(
+        f"{note.operation.name} fits {note.bits} bits", world, [evaluation], condition,
+        z3.And(-high <= flat, flat < high), here, row, far=far[0][0] if far else "",
+        limit=None if "T" in world.fixed else world.T, facts=bounds,
+    )  # fmt: skip  # condition, claim
+
+
+def _bounded(world: World, form: Form) -> tuple[z3.ArithRef, list[z3.BoolRef], list[tuple[str, z3.ArithRef]]]:
+    """A form with each product of index and stride as a number below the extent of its tensor, which stays linear."""
+    extents = {PAGE: world.limits.cache, ROW: world.limits.x, TABLE_ROW: world.limits.table}
+    total = z3.IntVal(0)
+    bounds, far = [], []
+    for (symbol, factor), one in form.terms:
+        if not symbol:
+            total = total + factor * one
+            continue
+        product = z3.FreshConst(z3.IntSort(), "product")
+        bounds += [0 <= product, product < extents[symbol], z3.Implies(one == 0, product == 0)]
+        far.append((symbol, one))
+        total = total + factor * product
+    return total, bounds, far

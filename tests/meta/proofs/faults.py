@@ -1,0 +1,93 @@
+"""Kernels with one line changed: what a proof must deny, and what it must leave to tests."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.meta.upstream_faults import UPSTREAM, UPSTREAM_FAULTS
+
+SCONV = Path(__file__).parents[3] / "sconv/fused.py"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One change of a kernel file, and the obligation that sees it."""
+
+    source: Path
+    old: str
+    new: str
+    obligation: str
+
+    def write(self, name: str, folder: Path) -> Path:
+        """Writes the changed file and returns its path."""
+        text = self.source.read_text()
+        assert text.count(self.old) == 1, f"the line of {name!r} occurs {text.count(self.old)} times"
+        path = folder / f"{re.sub(r'[^a-z0-9]+', '_', name.lower())}.py"
+        path.write_text(text.replace(self.old, self.new))
+        return path
+
+
+def _known(name: str, obligation: str) -> Fault:
+    old, new, _ = UPSTREAM_FAULTS[name]
+    return Fault(UPSTREAM, old, new, obligation)
+
+
+# Faults of indices and masks: each is violated, with a case.
+INDEXING: dict[str, Fault] = {
+    "tap order reversed": _known("tap order reversed", "taps"),
+    "block_size replaced by W": _known("block_size replaced by W", "accesses"),
+    "PAD rows stored to slot 0": _known("PAD rows stored to slot 0", "taps"),
+    "query_start compared off by one": _known("query_start compared off by one", "taps"),
+    "a lost mask": _known("a lost mask", "accesses"),
+    "the stream offset ignored on read": _known("the stream offset ignored on read", "taps"),
+    "32-bit block offsets": _known("32-bit block offsets", "wraps"),
+    "taps re-read from the cache": _known("taps re-read from the cache", "conflicts"),
+    "tiles that overlap by one row": _known("tiles that overlap by one row", "conflicts"),
+    "slots without a mask": Fault(
+        UPSTREAM, "slot_ptr + toff, mask=t_mask, other=-1)", "slot_ptr + toff)", "accesses"),
+    "requests without a mask": Fault(
+        UPSTREAM, "seq_idx_ptr + toff, mask=t_mask, other=0)", "seq_idx_ptr + toff)", "accesses"),
+    "one row too many": Fault(UPSTREAM, "t_mask = toff < T", "t_mask = toff <= T", "accesses"),
+    "one channel too many": Fault(UPSTREAM, "c_mask = coff < C", "c_mask = coff <= C", "accesses"),
+    "weights without a mask": Fault(UPSTREAM, "iw * stride_w_w, mask=c_mask, other=0.0", "iw * stride_w_w", "accesses"),
+    "taps before position 0": Fault(UPSTREAM, "valid & (src >= 0)", "valid & (src >= -1)", "taps"),
+    "position 0 is no tap": Fault(UPSTREAM, "valid & (src >= 0)", "valid & (src > 0)", "taps"),
+    "slot 0 is padding": Fault(UPSTREAM, "valid = slot >= 0", "valid = slot > 0", "taps"),
+    "only -1 is padding": Fault(UPSTREAM, "valid = slot >= 0", "valid = slot != -1", "taps"),
+    "the last head lost": Fault(UPSTREAM, "coff // WS, H - 1)", "coff // WS, H - 2)", "taps"),
+    "channels run over heads": Fault(UPSTREAM, "cd = OFF_S + coff % WS", "cd = OFF_S + coff", "taps"),
+    "positions off by one": Fault(UPSTREAM, "src = pos - (W - 1) + iw", "src = pos - W + iw", "taps"),
+    "rows off by one": Fault(UPSTREAM, "row = toff - (W - 1) + iw", "row = toff - W + iw", "taps"),
+    "the table's first request": Fault(UPSTREAM, "req * stride_bt_r + safe_lblk", "safe_lblk", "taps"),
+    "the last table column lost": Fault(UPSTREAM, "safe_src // N, MAX_BLOCKS - 1)", "safe_src // N, MAX_BLOCKS - 2)",
+                                        "taps"),
+    "taps of x unmasked": Fault(
+        UPSTREAM, "mask=c_mask[None, :] & intra[:, None]", "mask=c_mask[None, :]", "accesses"),
+    "the last tile of rows lost": Fault(UPSTREAM, "grid = (triton.cdiv(T, BT),", "grid = (T // BT,", "conflicts"),
+    "x written back": Fault(
+        UPSTREAM, "    if USE_SILU:\n",
+        "    tl.store(x_ptr + toff[:, None] * stride_x_t + coff[None, :], xv, mask=tc_mask)\n    if USE_SILU:\n",
+        "taps"),
+    "a shortcut one row too early": Fault(SCONV, "> tile_row - (W - 1))", "> tile_row - (W - 2))", "taps"),
+    "a shortcut that trusts padding": Fault(SCONV, "(tl.load(slot_ptr + last_row) < 0) | (", "(", "taps"),
+    "a last row past the end": Fault(SCONV, "tl.minimum(tile_row + BLOCK_T, T) - 1", "tile_row + BLOCK_T - 1",
+                                     "accesses"),
+    "heads without their channels": Fault(SCONV, "(row * (H * WS) + head * WS)", "(row * (H * WS))", "conflicts"),
+    "one lane too many": Fault(SCONV, "in_head = lane < WS", "in_head = lane <= WS", "taps"),
+    "the stream offset forgotten": Fault(SCONV, "head * stride_cache_head + OFF_S", "head * stride_cache_head", "taps"),
+}  # fmt: skip  # one fault a line reads as the table it is
+
+# Faults of floating point with every index right: tests judge them, a proof accuses none.
+ARITHMETIC: dict[str, Fault] = {
+    "the residual dropped": _known("the residual dropped", "taps"),
+    "truncation": Fault(
+        UPSTREAM, "acc.to(out_ptr.dtype.element_ty)",
+        'acc.to(out_ptr.dtype.element_ty, fp_downcast_rounding="rtz")', "taps"),
+    "a factor": Fault(UPSTREAM, "acc += xv.to(tl.float32)", "acc = acc * 1.001 + xv.to(tl.float32)", "taps"),
+    "sums in bf16": Fault(UPSTREAM, "acc += (xt + cv) * wv[None, :]",
+                          "acc = (acc + (xt + cv) * wv[None, :]).to(tl.bfloat16).to(tl.float32)", "taps"),
+    "newest tap first": Fault(UPSTREAM, "for iw in tl.static_range(W):", "for iw in tl.static_range(W - 1, -1, -1):",
+                              "taps"),
+}  # fmt: skip  # as above

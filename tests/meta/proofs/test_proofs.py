@@ -1,0 +1,120 @@
+"""What is proved of the kernels, and what becomes of a proof that fails."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("z3", reason="proofs need z3-solver, which is not installed")
+
+from properties.proofs import counterexamples
+from properties.proofs.geometries import REAL
+from properties.proofs.prove import PROVED
+from properties.proofs.solving import Answer, Question
+from properties.proofs.world import Limits
+from properties.replay import replay
+from properties.verdict import NOT_JUDGED, VIOLATED, Violation
+from tests.meta.proofs.conftest import FEW_TAPS, SMALL
+from tests.meta.proofs.faults import ARITHMETIC, INDEXING
+from tests.meta.upstream_faults import UPSTREAM
+
+GLOBAL = REAL["inkling-global"]
+NAMES = ("accesses", "conflicts", "taps", "wraps")
+needs_upstream = pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
+
+
+def skip_where_absent(fault):
+    """Skips a fault of a file that is not here."""
+    if not fault.source.is_file():
+        pytest.skip(f"judges {fault.source}, which is not here")
+
+
+@pytest.mark.parametrize("geometry", [SMALL, GLOBAL], ids=["small", "inkling-global"])
+@pytest.mark.parametrize("name", NAMES)
+def test_sconv_is_proved(name, geometry, verdict_of):
+    """Every obligation holds of sconv, for every number of rows within the limits."""
+    verdict = verdict_of("sconv", name, geometry)
+    assert (verdict.what, verdict.reason, verdict.most_rows) == (PROVED, "", None)
+    assert verdict.claims > verdict.idle
+
+
+@pytest.mark.parametrize("use_residual", [True, False])
+def test_silu_is_proved(use_residual, verdict_of):
+    """With the activation, too, every stored value is the contract's expression."""
+    verdict = verdict_of("sconv", "taps", FEW_TAPS, activation="silu", use_residual=use_residual)
+    assert (verdict.what, verdict.reason) == (PROVED, "")
+
+
+@needs_upstream
+@pytest.mark.parametrize("name", NAMES)
+def test_upstream_is_proved_up_to_its_limit(name, verdict_of):
+    """Every obligation holds of the upstream file, whose rows times channels wrap past 2**31."""
+    verdict = verdict_of(UPSTREAM, name, GLOBAL)
+    most_rows = (2**31 - 1) // GLOBAL.C + 1  # the last row's offset is still below 2**31
+    assert (verdict.what, verdict.most_rows) == (PROVED, most_rows if name == "wraps" else None)
+
+
+@pytest.mark.parametrize("name", INDEXING)
+def test_a_fault_of_indexing_is_violated(name, tmp_path, verdict_of):
+    """A changed index or mask is violated, with a case in which the machine sees a violation too."""
+    fault = INDEXING[name]
+    skip_where_absent(fault)
+    path = fault.write(name, tmp_path)
+    verdict = verdict_of(path, fault.obligation, FEW_TAPS)
+    assert verdict.what == VIOLATED, verdict.reason
+    with pytest.raises(Violation):
+        replay(str(path), verdict.property_name, verdict.case, "ttir")
+
+
+@needs_upstream
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_a_fault_of_arithmetic_is_left_to_tests(name, tmp_path, verdict_of):
+    """Where indices are right nothing is accused: the taps are not judged, the accesses proved."""
+    path = ARITHMETIC[name].write(name, tmp_path)
+    verdict = verdict_of(path, "taps", FEW_TAPS)
+    assert verdict.what == NOT_JUDGED
+    assert "its taps are right" in verdict.reason
+    assert verdict_of(path, "accesses", FEW_TAPS).what == PROVED
+
+
+def test_a_vacuous_proof_is_none(verdict_of):
+    """Under assumptions that nothing satisfies every claim follows, and nothing is proved."""
+    verdict = verdict_of("sconv", "accesses", limits=Limits(positions=0))
+    assert verdict.what == NOT_JUDGED
+    assert "ever happens" in verdict.reason
+
+
+@needs_upstream
+def test_a_counterexample_that_no_case_confirms_accuses_nobody(tmp_path, verdict_of, monkeypatch):
+    """A model alone is not believed: it may be one of states that no batch reaches."""
+    monkeypatch.setattr(counterexamples, "cases", lambda *arguments: iter(()))
+    verdict = verdict_of(INDEXING["a lost mask"].write("a lost mask", tmp_path), "accesses")
+    assert verdict.what == NOT_JUDGED
+    assert "no case confirms" in verdict.reason
+
+
+@needs_upstream
+def test_another_fault_confirms_nothing(tmp_path, verdict_of):
+    """A kernel that reads out of bounds is not said to wrap, though a model makes its undefined positions do so."""
+    verdict = verdict_of(INDEXING["a lost mask"].write("a lost mask", tmp_path), "wraps", FEW_TAPS)
+    assert verdict.what == NOT_JUDGED
+
+
+def test_no_answer_is_not_judged(verdict_of, monkeypatch):
+    """A question that the solver gives up on names its claim."""
+    monkeypatch.setattr(Question, "find", lambda *arguments, **more: Answer(False, None, "no answer in 30 s"))
+    verdict = verdict_of("sconv", "conflicts")
+    assert verdict.what == NOT_JUDGED
+    assert "no answer" in verdict.reason
+    assert "fused.py" in verdict.reason
+
+
+@needs_upstream
+def test_an_operation_outside_the_fragment_is_named(tmp_path, verdict_of):
+    """A loop of the kernel is named with its line, not guessed at."""
+    text = UPSTREAM.read_text()
+    assert text.count("tl.static_range(W)") == 1
+    path = tmp_path / "looping.py"
+    path.write_text(text.replace("tl.static_range(W)", "range(W)"))
+    verdict = verdict_of(path, "accesses")
+    assert verdict.what == NOT_JUDGED
+    assert verdict.reason.startswith("scf.for is not understood (")
