@@ -2,6 +2,7 @@
 #
 #   make judge [CANDIDATE=path|module] [ENGINE=cuda|ttir|interpreter] [ARGS='more options of pytest']
 #   make test                                  lint, the judge's own tests and sconv/ judged
+#   make proofs                                the tests of properties/proofs
 #   make oldest                                what touches Triton, under the oldest version supported
 #
 # PYTHON=... chooses the Python that .venv is made from.
@@ -19,7 +20,7 @@ export OMP_NUM_THREADS
 # The oldest Triton that is supported; `make test` uses the newest, which constraints.txt pins.
 OLDEST_TRITON := 3.6.0
 
-.PHONY: judge test oldest lint clean
+.PHONY: judge test proofs oldest lint clean
 
 # A relative path is the caller's: $(PWD) is the directory that make was called from, also with make -C.
 judge: $(ROOT).venv/judge
@@ -28,7 +29,11 @@ judge: $(ROOT).venv/judge
 	cd '$(ROOT)' && $(PYTEST) tests --ignore=tests/meta --candidate "$$candidate" --engine '$(ENGINE)' $(ARGS)
 
 test: lint
-	@cd '$(ROOT)' && $(PYTEST) $(ARGS)
+	@cd '$(ROOT)' && $(PYTEST) --ignore=tests/meta/proofs $(ARGS)
+
+# Apart, since what the solver answers depends on time: on a loaded machine it may say nothing.
+proofs: lint
+	@cd '$(ROOT)' && $(PYTEST) $(ARGS) tests/meta/proofs
 
 # What touches Triton, under its oldest supported version, laid beside the environment's own.
 oldest: $(ROOT).venv/triton-$(OLDEST_TRITON)/.complete

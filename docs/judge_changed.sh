@@ -8,6 +8,7 @@
 # each kernel with itself at BASE; REPORTS, where reports go (default: judge-reports); JUDGE_PYTHON, a Python that has
 # what the judge needs (default: one that is made now). Exit code: 0, all hold; else the highest code of the judge.
 set -euo pipefail
+export PYTHONDONTWRITEBYTECODE=1 # the kernels' repository stays as it is
 judge=$(cd "$(dirname "$0")/.." && pwd -P)
 base=$(git rev-parse --verify --quiet "${1:-}^{commit}") || { echo "BASE is '${1:-}', but must be a commit" >&2; exit 4; }
 shift

@@ -166,6 +166,8 @@ def _guarded(target: str, path: Path | None, action: Callable[[], Result]) -> Re
     except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
         if is_of_the_user(error):
             raise
+        if isinstance(error, ValueError) and "null bytes" in str(error):  # a SyntaxError from Python 3.11.4 on
+            raise BadCandidate(f"candidate {target!r} is not Python: {error} ({Path(target).name})") from error
         words = f"fails when executed: {type(error).__name__}: {one_line(error)} ({line_of(error, path)})"
         raise BadCandidate(f"candidate {target!r} {words}") from error
 

@@ -65,6 +65,8 @@ def float_operation(one: Evaluation, operation: Operation, inputs: list[Any], ty
         return function(inputs[0])
     if name == "truncf" or (name == "fp_to_fp" and operation.attributes["rounding"] == "rtne"):
         return z3.Function(f"round {types[0]} {types[-1]}", VALUE, VALUE)(inputs[0])
+    if name == "subf" and _flat(inputs[0]).eq(ZERO):  # how Triton before 3.9 writes -x
+        name, inputs, types = "negf", inputs[1:], types[1:]
     rest = [f"{key}={word}" for key, word in operation.attributes.items()]
     return _term(name, [*operation.words, *rest], inputs, types)
 
@@ -82,9 +84,13 @@ def _sigmoid(one: Evaluation, total: z3.ExprRef) -> z3.ExprRef:
     return _term("divf", [], [unit, add(one, power, unit, "f32")], ["f32", *pair])
 
 
+def _flat(value: Any) -> Any:
+    return value.flat if hasattr(value, "flat") else value
+
+
 def _term(name: str, words: list[str], inputs: list[Any], types: list[str]) -> z3.ExprRef:
     """An uninterpreted function of its inputs, known by its name and types."""
-    inputs = [one_input.flat if hasattr(one_input, "flat") else one_input for one_input in inputs]
+    inputs = [_flat(one_input) for one_input in inputs]
     sorts = [one_input.sort() for one_input in inputs]
     result = z3.BoolSort() if name == "cmpf" else VALUE
     return z3.Function(" ".join([name, *words, *types]), *sorts, result)(*inputs)

@@ -71,7 +71,7 @@ def test_a_run_on_a_terminal(tmp_path, workers):
     code, written = on_a_terminal("-n", workers, "--candidate", path, ONE_FILE)
     assert code == 1, written
     *shown, after = lines_of(written)
-    found = [LINE.fullmatch(line) for line in shown]
+    found = [LINE.match(line) for line in shown]  # behind it xdist may still say how far it has collected
     assert shown
     assert all(found), shown
     percents, cases, violated = ([int(one[number].replace(",", "")) for one in found if one] for number in range(1, 4))
