@@ -19,6 +19,7 @@ import torch
 from properties import surroundings
 from properties.contract import OPERATORS, signature_fault
 from properties.interrupts import is_of_the_user
+from properties.printable import printable
 
 ALLOWED = "a file ending in .py or a module name that offers fused_sconv or sconv_seq_metadata"
 INSIDES = (
@@ -174,7 +175,10 @@ def _guarded(target: str, path: Path | None, action: Callable[[], Result]) -> Re
 
 def one_line(error: BaseException) -> str:
     """The error's message, its middle left out where it is long: compilers put the reason last."""
-    message = " ".join(str(error).split()) or "no message"
+    try:
+        message = printable(" ".join(str(error).split())) or "no message"
+    except Exception as other:  # the candidate's own class
+        message = f"no message, for making it raised {type(other).__name__}"
     return message if len(message) <= 400 else f"{message[:80]} … {message[-300:]}"
 
 

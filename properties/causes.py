@@ -103,9 +103,10 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             return violation.found(f"a NaN in {probe.source(strange)} reaches it")
         if late:
             return violation.found(f"its taps were not probed: {late}")
-        violation.at = violation.at or _at(probe, found, accesses, lane)
+        line, back = _read_back(probe, found, accesses, lane)
+        violation.at = violation.at or line or _at(probe, found, accesses, lane)
     if words:
-        return violation.found(words)
+        return violation.found(words + back)
     values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
     told = "" if values is None else computation(run.call, values, run.out, wrong)
     if not found.is_complete:
@@ -140,17 +141,31 @@ def _line(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
     return loads[-1].place if loads else ""
 
 
+def _read_back(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> tuple[str, str]:
+    """The line and words of a wrong tap that is a row of this forward, read from the cache where it had been stored."""
+    for tap, cells in zip(found.taps, found.cells, strict=True):
+        for cell in cells if tap.is_wrong else ():
+            name, index = probe.inputs.place(cell)
+            if name != "x" or index is None or probe.call.slot(index[0]) < 0:
+                continue
+            block, head, offset, d = probe.call.stored_at(*index)
+            kept = probe.inputs.number("cache", (block, head, offset, d))
+            if line := _line(accesses, lane, probe.inputs.address(kept)):
+                place = f"block {block} offset {offset}"
+                return line, f"; x[{index[0]}] was read from {place}, where this forward stored it"
+    return "", ""
+
+
 def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
     """The line that reads the first wrong tap or weight, or that masked off what should have been read."""
     if accesses is None or lane is None:
         return ""
+    meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read says nothing
     for tap, cells in zip(found.taps, found.cells, strict=True):
         if not tap.is_wrong:
             continue
         for cell in cells:
-            if (number := probe.number(tap.meant)) != cell and (
-                line := _line(accesses, lane, probe.inputs.address(cell))
-            ):
+            if cell not in meant and (line := _line(accesses, lane, probe.inputs.address(cell))):
                 return line
         number = probe.number(tap.meant)
         if number is not None and not cells:

@@ -19,6 +19,7 @@ import torch
 from torch.utils import _device
 
 from properties import tally
+from properties.printable import printable
 from properties.verdict import Violation
 
 # The property that a change belongs to, wherever it is seen.
@@ -80,7 +81,7 @@ def _set_environment(wanted: dict[Any, Any]) -> None:
 
 def _variables(before: dict[Any, Any], after: dict[Any, Any]) -> str:
     names = sorted(os.fsdecode(one) for one in {**before, **after} if before.get(one) != after.get(one))
-    return f"in {', '.join(names)}"
+    return printable(f"in {', '.join(names)}")
 
 
 def _set_filters(wanted: list[Any]) -> None:
@@ -186,7 +187,7 @@ def restored() -> Iterator[None]:
 
 def note(what: str, first: str = "") -> None:
     """Counts what is told at the end and no property forbids."""
-    times, earliest = NOTES.get(what, (0, first))
+    times, earliest = NOTES.get(what, (0, printable(first)))
     NOTES[what] = times + 1, earliest
 
 

@@ -38,7 +38,7 @@ def how_to_see_it_again(request: pytest.FixtureRequest, ops: Ops, found: Violati
     if found is not None and folder is not None:
         try:
             lines.append(f"Script:       {write(folder, ops, found)}")
-        except Unwritable as why:
+        except (Unwritable, OSError) as why:
             lines.append(f"No script:    {why}")
     return "\n".join(lines)
 

@@ -158,5 +158,5 @@ def write(folder: Path, ops: Ops, violation: Violation) -> Path:
 def forget(folder: Path) -> None:
     """Removes the scripts that an earlier run has written into a folder, and nothing else."""
     for path in folder.glob(file_name("*")):
-        if path.read_text().startswith(HEAD):
+        if path.is_file() and path.read_text(errors="replace").startswith(HEAD):
             path.unlink()

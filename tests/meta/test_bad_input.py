@@ -263,3 +263,19 @@ def test_the_run_goes_on(tmp_path):
     assert "holds      streams.any_order" in done.stdout
     assert re.search(r"note       sconv_seq_metadata printed in [\d,]+ calls, first 'hello ", done.stdout)
     assert done.stdout.count("hello") == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("RuntimeError('a\\ud800b')", "RuntimeError on a case that the contract allows: a\\ud800b"),
+        ("RuntimeError('a\\0b\\x1b[31mc')", "RuntimeError on a case that the contract allows: a\\x00b\\x1b[31mc"),
+        ("type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})()", "for making it raised ZeroDivisionError"),
+    ],
+)
+def test_a_message_that_no_terminal_takes(raised, told, tmp_path):
+    """Stands in the violation in characters that have an encoding and move nothing."""
+    with pytest.raises(Violation) as caught:
+        cache.process_frame(ops_of(tmp_path, CALLS.format(f"exec('raise ' + {raised!r})")), CASE)
+    assert told in caught.value.headline
+    caught.value.headline.encode()

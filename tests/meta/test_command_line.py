@@ -106,3 +106,13 @@ def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):
     code, printed = called("--candidate", str(path), "tests/test_metadata.py::test_searchsorted")
     assert code == 1, printed
     assert re.search(r"not judged metadata\.searchsorted +\d+ cases  no case reached: a blue moon", printed)
+
+
+def test_where_no_script_can_be_written(tmp_path):
+    """Says so beside the violation, which is not lost."""
+    (tmp_path / "taken").write_text("")
+    path = str(write_faulty("search_one_step_short", tmp_path))
+    code, printed = called("--candidate", path, "--reproducers", str(tmp_path / "taken"), "tests/test_metadata.py")
+    assert code == 1
+    assert "Violation: " in printed
+    assert "No script:    [Errno " in printed

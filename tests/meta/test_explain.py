@@ -77,6 +77,19 @@ def test_a_fault_of_a_kernel_is_named_by_its_line(name, tmp_path):
     check(f"upstream: {name}", first_of(ops, UPSTREAM_FAULTS[name][2], "bf16"))
 
 
+@pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
+def test_a_row_that_is_read_back_is_no_load_of_x(tmp_path):
+    """Names the load from the cache, where the forward had stored the row, not the right load of the same row."""
+    path = tmp_path / "first_row_of_the_table.py"
+    path.write_text(UPSTREAM.read_text().replace("req * stride_bt_r", "0 * stride_bt_r"))
+    case = Forward(Geometry(W=2), (Request(), Request(start=1)))
+    with pytest.raises(Violation) as caught:
+        values.dense_exact(choose("ttir").bind(load(str(path))), case)
+    found = caught.value.explain()
+    assert ": cv = tl.load(" in found.at
+    assert "x[0] was read from block 0 offset 0, where this forward stored it" in found.but
+
+
 @pytest.mark.parametrize(("fault", "mode"), [(fault, modes[0]) for fault, modes in GRAPH_FAULTS.items()])
 def test_a_fault_of_a_replay_is_named(fault, mode):
     """Names the line that asks the host, the frozen number, the stale output, or the row that was stored."""

@@ -1,0 +1,8 @@
+"""Text of a candidate that a terminal, a page and a worker's channel can take."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """The text, characters that move a cursor, turn the writing round or have no encoding written as escapes."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
