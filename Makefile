@@ -3,7 +3,7 @@
 #   make judge [CANDIDATE=path|module] [ENGINE=cuda|ttir|interpreter] [ARGS='more options of pytest']
 #   make test                                  lint, the judge's own tests and sconv/ judged
 #   make proofs                                the tests of properties/proofs
-#   make oldest                                what touches Triton, under the oldest version supported
+#   make oldest, make newest                   what touches Triton, under the oldest and newest version supported
 #
 # PYTHON=... chooses the Python that .venv is made from.
 
@@ -17,10 +17,12 @@ export PYTHON
 OMP_NUM_THREADS ?= 1
 export OMP_NUM_THREADS
 
-# The oldest Triton that is supported; `make test` uses the newest, which constraints.txt pins.
+# The oldest Triton that is supported, and the newest, which constraints.txt pins; where pip's torch names another,
+# `make test` uses that one.
 OLDEST_TRITON := 3.6.0
+NEWEST_TRITON := $(shell sed -n 's/^triton==//p' '$(ROOT)constraints.txt')
 
-.PHONY: judge test proofs oldest lint clean
+.PHONY: judge test proofs oldest newest lint clean
 
 # A relative path is the caller's: $(PWD) is the directory that make was called from, also with make -C.
 judge: $(ROOT).venv/judge
@@ -35,14 +37,16 @@ test: lint
 proofs: lint
 	@cd '$(ROOT)' && $(PYTEST) $(ARGS) tests/meta/proofs
 
-# What touches Triton, under its oldest supported version, laid beside the environment's own.
+# What touches Triton, under its oldest and its newest supported version, laid beside the environment's own.
 oldest: $(ROOT).venv/triton-$(OLDEST_TRITON)/.complete
-	@cd '$(ROOT)' && PYTHONPATH='.venv/triton-$(OLDEST_TRITON)' $(PYTEST) $(ARGS) \
+newest: $(ROOT).venv/triton-$(NEWEST_TRITON)/.complete
+oldest newest:
+	@cd '$(ROOT)' && PYTHONPATH='$(dir $<)' $(PYTEST) $(ARGS) \
 		tests/meta/ttir tests/meta/test_upstream_faults.py tests/test_hazards.py tests/test_values.py tests/test_metadata.py
 
-$(ROOT).venv/triton-$(OLDEST_TRITON)/.complete: $(ROOT).venv/judge
+$(ROOT).venv/triton-%/.complete: $(ROOT).venv/judge
 	@cd '$(ROOT)' && .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
-		--target '.venv/triton-$(OLDEST_TRITON)' 'triton==$(OLDEST_TRITON)' && touch $@
+		--target '.venv/triton-$*' 'triton==$*' && touch $@
 
 lint: $(ROOT).venv/lint
 	@cd '$(ROOT)' && .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
