@@ -1,8 +1,9 @@
-"""Arithmetic: which other computation on the right taps gives exactly what came out."""
+"""Arithmetic: which other computation on the right taps gives what came out, exactly or within its bound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -12,6 +13,7 @@ from properties.contents import bits
 
 Sum = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # products of values [W, T, C] and weights [W, 1, C], summed
 
+THE_RIGHT = "the right value"
 RIGHT = ("the taps summed one after another", "the taps summed by fused multiply-adds")
 
 
@@ -35,17 +37,39 @@ def tap_values(call: Call) -> torch.Tensor:
     return values
 
 
+@dataclass(frozen=True)
+class Formula:
+    """What may have been computed of taps `[W, T, C]` and weights `[W, 1, C]`, float32; `added` times x follows."""
+
+    words: str
+    taps: torch.Tensor
+    weight: torch.Tensor
+    activation: Callable[[torch.Tensor], torch.Tensor] | None
+    added: float
+
+    def of_sum(self, total: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """The value of a sum of the taps, in the dtype of that."""
+        some = total if self.activation is None else self.activation(total)
+        return some + self.added * x.to(total.dtype) if self.added else some  # 0 times an infinity is none of the value
+
+    def bounded(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The float64 value `[T, C]`, and how far a kernel that computes this may be from it."""
+        products, residual = self.taps.double() * self.weight.double(), self.added * x.double()
+        truth, magnitude = self.of_sum(products.sum(0), x), products.abs().sum(0)
+        activation = None if self.activation is None else "silu"  # no other one that is tried errs more
+        return truth, allowed_error(truth, magnitude, residual, len(self.taps), x.dtype, activation, bool(self.added))
+
+
 def contract_value(call: Call, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The float64 result `[T, C]` of these taps, and how far a correct kernel may be from it."""
-    given = call.arguments
-    weight, x = call.before("weight").double().T[:, None], call.before("x").double()
-    total = (values.double() * weight).sum(0)
-    truth = total * torch.sigmoid(total) if given["activation"] else total
-    truth = truth + x if given["use_residual"] else truth
-    magnitude = (values.double() * weight).abs().sum(0)
-    dtype = given["x"].dtype
-    allowed = allowed_error(truth, magnitude, x, call.W, dtype, given["activation"], given["use_residual"])
-    return truth, allowed
+    return _right(call, values).bounded(call.before("x"))
+
+
+def _right(call: Call, values: torch.Tensor) -> Formula:
+    """What the contract asks for."""
+    weight = call.before("weight").float().T[:, None]
+    activation = _silu if call.arguments["activation"] else None
+    return Formula(THE_RIGHT, values, weight, activation, float(bool(call.arguments["use_residual"])))
 
 
 def _oldest_first(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -97,24 +121,47 @@ def _cut(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return (bits(nearest) - (nearest.float().abs() > result.abs()).to(torch.int16)).view(dtype)
 
 
+def formulas(call: Call, values: torch.Tensor) -> Iterator[Formula]:
+    """What else a kernel may compute of the right taps by a wrong line."""
+    right = _right(call, values)
+    has_residual, none = right.added != 0, torch.zeros_like(values)
+    if has_residual:
+        yield replace(right, words="the value without the residual", added=0)
+        yield replace(right, words="the value with the residual twice", added=2)
+        yield replace(right, words="the residual alone without any tap", taps=none, activation=None)
+    else:
+        yield replace(right, words="the value with the residual, which this call does not ask for", added=1)
+    if right.activation is not None:
+        yield replace(right, words="the value without the activation", activation=None)
+        yield replace(
+            right,
+            words="the activation of the sum with the residual in it",
+            taps=torch.cat((values, call.before("x").float()[None])),
+            weight=torch.cat((right.weight, torch.ones_like(right.weight[:1]))),
+            added=0,
+        )
+        yield replace(right, words="the sigmoid of the sum in place of its SiLU", activation=torch.sigmoid)
+    else:
+        yield replace(right, words="the activation of the sum, which this call does not ask for", activation=_silu)
+    yield replace(right, words="0 everywhere", taps=none, activation=None, added=0)
+    if not has_residual:
+        yield replace(right, words="the input", taps=none, activation=None, added=1)
+    yield replace(right, words="the value with 0 in place of negative taps", taps=values.clamp(min=0))
+    yield replace(right, words="the value with the magnitudes of the taps", taps=values.abs())
+    yield replace(right, words="the value with 0 in place of negative weights", weight=right.weight.clamp(min=0))
+    yield replace(right, words="the value with 0 in place of a negative sum", activation=torch.relu)
+
+
 def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     """Computations in words, and what each gives, `[T, C]` in the dtype of x; first the right ones."""
-    given, x = call.arguments, call.before("x")
-    dtype, residual = x.dtype, x.float()
-    weight = call.before("weight").float().T[:, None]
-    is_active, has_residual = given["activation"] is not None, bool(given["use_residual"])
-    total = _oldest_first(values, weight)
-
-    def finish(some: torch.Tensor, active: bool = is_active, added: float = float(has_residual)) -> torch.Tensor:
-        some = _silu(some) if active else some
-        return some + added * residual if added else some  # 0 times an infinity is none of the value
-
-    sums = (total, _contracted(values, weight))
+    right, x = _right(call, values), call.before("x")
+    dtype, weight = x.dtype, right.weight
+    sums = (_oldest_first(values, weight), _contracted(values, weight))
     for words, some in zip(RIGHT, sums, strict=True):
-        yield words, finish(some).to(dtype)
+        yield words, right.of_sum(some, x).to(dtype)
     largest = torch.finfo(dtype).max
     for some in sums:
-        exact = finish(some)
+        exact = right.of_sum(some, x)
         nearest = exact.to(dtype)
         for words, other in (
             ("the right value cut towards zero instead of rounded to the nearest", _cut(exact, dtype)),
@@ -124,28 +171,20 @@ def computations(call: Call, values: torch.Tensor) -> Iterator[tuple[str, torch.
             if not torch.equal(other, nearest):
                 yield words, other
     for turned in (_newest_first, _newest_contracted):
-        yield "the taps summed from the newest to the oldest", finish(turned(values, weight)).to(dtype)
-    if has_residual:
-        yield "the value without the residual", finish(total, added=0).to(dtype)
-        yield "the value with the residual twice", finish(total, added=2).to(dtype)
-        yield "the residual alone without any tap", residual.to(dtype)
-        between = finish(total, added=0).to(dtype).float() + residual
+        yield "the taps summed from the newest to the oldest", right.of_sum(turned(values, weight), x).to(dtype)
+    for one in formulas(call, values):
+        yield one.words, one.of_sum(_oldest_first(one.taps, one.weight), x).to(dtype)
+    if right.added:
+        between = replace(right, added=0).of_sum(sums[0], x).to(dtype).float() + x.float()
         yield "the sum rounded before the residual is added and again after it", between.to(dtype)
-    else:
-        yield "the value with the residual, which this call does not ask for", finish(total, added=1).to(dtype)
-    if is_active:
-        yield "the value without the activation", finish(total, active=False).to(dtype)
-        yield "the activation of the sum with the residual in it", _silu(total + residual).to(dtype)
     name = str(dtype).removeprefix("torch.")
     if dtype != torch.float32:
-        yield f"the sum computed in {name} throughout", finish(_in(dtype)(values, weight)).to(dtype)
-        yield f"the sum of products rounded to {name}", finish(_products_in(dtype)(values, weight)).to(dtype)
-    yield "0 everywhere", torch.zeros_like(x)
-    yield "the input", x
+        yield f"the sum computed in {name} throughout", right.of_sum(_in(dtype)(values, weight), x).to(dtype)
+        yield f"the sum of products rounded to {name}", right.of_sum(_products_in(dtype)(values, weight), x).to(dtype)
 
 
 def _silu(some: torch.Tensor) -> torch.Tensor:
-    return some * torch.sigmoid(some.double()).float()
+    return some * torch.sigmoid(some.double()).to(some.dtype)
 
 
 def _flushed(values: torch.Tensor) -> torch.Tensor:
@@ -162,10 +201,25 @@ def named(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tens
     return found
 
 
+def nearby(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> list[str]:
+    """Every formula within whose bound all elements of a mask `[T, C]` are, in words, the right one with the others."""
+    x, found = call.before("x"), []
+    for one in (_right(call, values), *formulas(call, values)):
+        truth, allowed = one.bounded(x)
+        near = ((got.double() - truth).abs() <= allowed) | (got.double() == truth) | (got.isnan() & truth.isnan())
+        if bool(near[wrong].all()):
+            found.append(one.words)
+    return found
+
+
 def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
     """The computations, at most two, that give what came out in every wrong element; empty where none or the right one.
 
-    got: `[T, C]`, wrong: its mask.
+    Where none gives just that, the only one that may have rounded otherwise. got: `[T, C]`, wrong: its mask.
     """
     found = named(call, values, got, wrong)
-    return "" if set(found) & set(RIGHT) else ", or ".join(found[:2])
+    if found:
+        others = [f"{len(found) - 2} more that fit"] if len(found) > 2 else []
+        return "" if set(found) & set(RIGHT) else ", or ".join([*found[:2], *others])
+    near = nearby(call, values, got, wrong)
+    return f"{near[0]}, within the bound of its rounding" if len(near) == 1 and near[0] != THE_RIGHT else ""

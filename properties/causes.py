@@ -14,7 +14,8 @@ from properties.arithmetic import RIGHT, computation, contract_value, named, tap
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
-from properties.found_words import wrong_taps
+from properties.found_words import wrong_residual, wrong_taps
+from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong, wrong_weights
 from properties.ttir import Accesses, Lane
@@ -97,26 +98,37 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             found, late = Found(violation.taps, is_complete=False), str(error)
         else:
             violation.taps, late = found.taps, ""
-        words = wrong_taps(found, at[1])
+        own = run.call.source("x", at, *at)
+        added = [probe.source(cell) for cell in found.added]
+        residual = wrong_residual(added, own, bool(run.call.arguments["use_residual"]))
+        words = ", ".join(filter(None, (wrong_taps(found, at[1]), residual)))
         if strange is not None and not words:
             violation.at = violation.at or _line(accesses, lane, probe.inputs.address(strange))
             return violation.found(f"a NaN in {probe.source(strange)} reaches it")
         if late:
             return violation.found(f"its taps were not probed: {late}")
-        line, back = _read_back(probe, found, accesses, lane)
-        violation.at = violation.at or line or _at(probe, found, accesses, lane)
+        violation.at = violation.at or _at(probe, found, accesses, lane)
+        bent = "" if words else nonlinear(probe, found)
     if words:
-        return violation.found(words + back)
+        return violation.found(words)
     values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
     told = "" if values is None else computation(run.call, values, run.out, wrong)
     if not found.is_complete:
-        left = f"it is {told}" if told else "it is no sum of inputs"
+        left = f"it is {told}" if told else found.strange
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
-        left = "every tap comes from its place and has its weight"
-        left += f"; what came out is {told}" if told else f", but the arithmetic is another: {_far(run, at, values)}"
+        left = f"{_right(run, found)}{', but ' * bool(bent)}{bent}"
+        far = ", but the arithmetic is another: " if not bent else "; "
+        left += f"; what came out is {told}" if told else f"{far}{_far(run, at, values)}"
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
+
+
+def _right(run: Run, found: Found) -> str:
+    """What the probe saw of taps that are all right; it calls without the activation."""
+    has_weights = all(tap.weight is not None for tap in found.taps if tap.meant.kind != "nothing")
+    seen = "every tap comes from its place" + " and has its weight" * has_weights
+    return f"called without the activation, {seen}" if run.call.arguments["activation"] else seen
 
 
 def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
@@ -141,41 +153,36 @@ def _line(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
     return loads[-1].place if loads else ""
 
 
-def _read_back(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> tuple[str, str]:
-    """The line and words of a wrong tap that is a row of this forward, read from the cache where it had been stored."""
-    for tap, cells in zip(found.taps, found.cells, strict=True):
-        for cell in cells if tap.is_wrong else ():
-            name, index = probe.inputs.place(cell)
-            if name != "x" or index is None or probe.call.slot(index[0]) < 0:
-                continue
-            block, head, offset, d = probe.call.stored_at(*index)
-            kept = probe.inputs.number("cache", (block, head, offset, d))
-            if line := _line(accesses, lane, probe.inputs.address(kept)):
-                place = f"block {block} offset {offset}"
-                return line, f"; x[{index[0]}] was read from {place}, where this forward stored it"
-    return "", ""
-
-
 def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
-    """The line that reads the first wrong tap or weight, or that masked off what should have been read."""
+    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read."""
     if accesses is None or lane is None:
         return ""
-    meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read says nothing
-    for tap, cells in zip(found.taps, found.cells, strict=True):
-        if not tap.is_wrong:
-            continue
-        for cell in cells:
-            if cell not in meant and (line := _line(accesses, lane, probe.inputs.address(cell))):
-                return line
-        number = probe.number(tap.meant)
-        if number is not None and not cells:
-            tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
-            masked = accesses.loads(probe.inputs.address(number), lane, is_masked=True)
-            masked = masked or accesses.masked_loads(tensor, lane)
-            return f"{masked[0].place} (masked off)" if masked else ""
+    meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
+    for tap in (tap for tap in found.taps if tap.is_wrong):
+        number, cells = probe.number(tap.meant), found.cells[tap.index]
+        if number is None or cells:
+            return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
+        tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
+        if masked := accesses.loads(probe.inputs.address(number), lane, is_masked=True):
+            return f"{masked[0].place} (masked off)"
+        for load, is_outside in accesses.missed_loads(tensor, lane):
+            return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
+        return ""
     for tap in wrong_weights(found.taps, probe.channel):
         if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
             return line
+    own = probe.inputs.number("x", (probe.row, probe.channel))
+    return _reading(
+        accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
+    )
+
+
+def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -> str:
+    """The line of the load of one of these addresses; of those that another tap is read from too, if it is one line."""
+    for where, is_meant in sorted(read, key=lambda one: one[1]):
+        lines = {load.place for load in accesses.loads(where, lane)}
+        if lines and (len(lines) == 1 or not is_meant):
+            return _line(accesses, lane, where)
     return ""
 
 

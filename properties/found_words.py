@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from properties.explain import plural
 from properties.probing import Found, wrong_weights
 from properties.verdict import Source, Tap
@@ -20,6 +22,19 @@ def wrong_taps(found: Found, channel: int) -> str:
     left = len(wrong) - MOST_TAPS + len(taps[MOST_TAPS:])
     more = [f"and {plural(left, 'more tap')} like these"] if left > 0 else []
     return ", ".join([*wrong[:MOST_TAPS], *more])
+
+
+def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> str:
+    """What is added to an element whatever the weights, in words, where that is another input than its own.
+
+    Empty where it is none, or its own once or twice: the arithmetic says so where it should be otherwise.
+    """
+    if all(one.is_at(own) for one in residual):
+        return ""
+    named = " and ".join(map(str, residual))
+    if is_asked:
+        return f"the residual came from {named}, meant {_apart(own, residual[0] if len(residual) == 1 else None)}"
+    return f"{named} was added whatever the weights, though this call asks for no residual"
 
 
 def _listed(taps: list[tuple[str, str]]) -> list[str]:

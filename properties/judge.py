@@ -77,9 +77,11 @@ class Judge:
         for name in sorted(tally.COUNTS):
             count = tally.COUNTS[name]
             what, reason = tally.verdict(name, count)
-            unit = "held beside" if what == VIOLATED else "cases"
-            cases = f"{count.judged:>7,} {unit}" if count.judged else " " * 13
-            lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
+            cases = f"{count.judged:>7,} {'case ' if count.judged == 1 else 'cases'}"
+            if what == VIOLATED:  # these are the others
+                reason = "; ".join(filter(None, (reason, f"{cases.strip()} held" if count.judged else "")))
+            shown = cases if count.judged and what != VIOLATED else " " * len(cases)
+            lines.append(f"{what:<10} {name:<28} {shown}  {reason}".rstrip())
             for example in count.examples.values():
                 lines += [f"           {line}" for line in example.splitlines() if line]
         if not lines:

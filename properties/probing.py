@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +19,7 @@ from properties.verdict import Source, Tap
 BASE = 128  # digits of codes, from 1 on: whole numbers that bf16 holds exactly, and so do sums of two
 MOST_SOURCES = 6  # of one tap: more are no faulty address, but another computation
 SECONDS = 2.0  # that all passes may take
+Value = Callable[[torch.Tensor], float]  # of an element, by what the inputs, or the weights, are
 
 
 @dataclass
@@ -28,6 +29,8 @@ class Found:
     taps: tuple[Tap, ...]
     cells: list[list[int]] = field(default_factory=list)  # the cells of x and cache that each weight column multiplies
     is_complete: bool = True  # whether every tap could be decoded
+    added: tuple[int, ...] = ()  # the cells that are added whatever the weights: the residual
+    strange: str = ""  # what came out, in words, where that was no sum of inputs
 
 
 class TooLong(Exception):
@@ -67,22 +70,36 @@ class Probe:
         return result, accesses
 
     def find(self) -> Found:
-        """Where each tap comes from and which weight multiplies it. Raises TooLong."""
-        passes = len(self.meant) * (2 + self._digits(self.inputs) + self._digits(self.weights))
+        """Where each tap comes from, which weight multiplies it, and what is added to all. Raises TooLong."""
+        passes = 2 + len(self.meant) * (3 + self._digits(self.inputs) + self._digits(self.weights))
         if passes * self.seconds > SECONDS:
             raise TooLong(f"{passes} more calls of {self.seconds:.1f} s each")
-        cells: list[list[int]] = []
-        is_complete = True
-        for tap in range(len(self.meant)):
-            found = self._sources(self._one_hot(tap))
-            is_complete &= found is not None
-            cells.append(found or [])
-        taps = [replace(tap, came=self._source(found)) for tap, found in zip(self.meant, cells, strict=True)]
-        if not is_complete:
-            return Found(self.meant, cells, False)
-        return Found(self._with_weights(taps, cells), cells)
+        nothing = torch.zeros(self.weights.count)
+        always = self._sources(nothing)
+        added = self._sources(nothing, use_residual=True) if self.call.arguments["use_residual"] else always
+        found = [self._sources(self.one_hot(tap)) for tap in range(len(self.meant))]
+        cells = [_without(one or [], always or []) for one in found]
+        if always is None or added is None or None in found:
+            return Found(self.meant, cells, False, strange=self._strange(found))
+        taps = [replace(tap, came=self._source(one)) for tap, one in zip(self.meant, cells, strict=True)]
+        taps = self._with_weights(taps, cells)
+        for tap in taps:
+            if tap.is_wrong:
+                cells[tap.index] = [self._read_back(tap.index, one) for one in cells[tap.index]]
+        told = tuple(replace(tap, came=self._source(cells[tap.index])) if tap.is_wrong else tap for tap in taps)
+        return Found(told, cells, added=tuple(added))
 
-    def _with_weights(self, taps: list[Tap], cells: list[list[int]]) -> tuple[Tap, ...]:
+    def _strange(self, found: list[list[int] | None]) -> str:
+        """What came out where no sum of inputs did."""
+        tap = found.index(None) if None in found else None
+        weights = torch.zeros(self.weights.count) if tap is None else self.one_hot(tap)
+        given = "with all weights 0" if tap is None else f"with weight 1 for tap {tap} and 0 for the others"
+        value = self.value(torch.ones(self.inputs.count), weights)
+        if 0 <= value <= MOST_SOURCES and value == int(value):
+            return f"{given}, inputs of 1 give {value:g}, but other inputs do not come out as they are"
+        return f"{given}, inputs of 1 give {value:.6g}"
+
+    def _with_weights(self, taps: list[Tap], cells: list[list[int]]) -> list[Tap]:
         """The taps with the weight that multiplies each; where only weights are exchanged, no source is accused."""
         mine = [self.number(tap.meant) for tap in taps]
         told = [number for number in mine if number is not None]
@@ -91,10 +108,30 @@ class Probe:
         if is_exchanged:
             taps = [replace(tap, came=tap.meant) for tap in taps]
         numbers = mine if is_exchanged else [one[0] if len(one) == 1 else None for one in cells]
-        return tuple(
+        return [
             tap if number is None else replace(tap, weight=self._weight(number))
             for tap, number in zip(taps, numbers, strict=True)
-        )
+        ]
+
+    def _read_back(self, tap: int, cell: int) -> int:
+        """The cell of the cache that a tap of a row of x is read from, if that is where this forward stores the row.
+
+        Both hold the same then, unless the row is stored elsewhere: so its slot is another one in this call.
+        """
+        name, index = self.inputs.place(cell)
+        if name != "x" or index is None or self.call.slot(index[0]) < 0:
+            return cell
+        slots, cache = self.call.arguments["slot_mapping"], self.call.arguments["cache"]
+        taken = set(slots.tolist())
+        free = (slot for slot in range(len(cache) * int(self.call.arguments["block_size"])) if slot not in taken)
+        if (slot := next(free, None)) is None:
+            return cell
+        moved = slots.clone()
+        moved[index[0]] = slot
+        kept = self.inputs.number("cache", self.call.stored_at(*index))
+        ones = torch.zeros(self.inputs.count)
+        ones[kept] = 1
+        return kept if self.value(ones, self.one_hot(tap), slot_mapping=moved) == 1 else cell
 
     def number(self, source: Source) -> int | None:
         if source.kind == "x":
@@ -116,7 +153,8 @@ class Probe:
             return Source("outside", note=self.inputs.gap(cell))
         return self.call.source(name, index, self.row, self.channel)
 
-    def _one_hot(self, column: int) -> torch.Tensor:
+    def one_hot(self, column: int) -> torch.Tensor:
+        """Weights of which one column is 1 and the others are 0."""
         weights = torch.zeros(self.weights.count)
         weights[self.weights.numbers("weight")[:, column]] = 1
         return weights
@@ -166,10 +204,11 @@ class Probe:
             return None
         return self._decode(self.inputs, held)
 
-    def _value(self, inputs: torch.Tensor, weights: torch.Tensor) -> float:
+    def value(self, inputs: torch.Tensor, weights: torch.Tensor, **changed: Any) -> float:
+        """The element for other inputs and weights, without activation and residual, with changed arguments."""
         self.inputs.fill(inputs)
         self.weights.fill(weights)
-        given = {**self.call.arguments, "activation": None, "use_residual": False}
+        given = {**self.call.arguments, "activation": None, "use_residual": False, **changed}
         out, _ = self.rerun(given)
         return float(out[self.row, self.channel])
 
@@ -179,19 +218,23 @@ class Probe:
             digits += 1
         return digits
 
-    def _sources(self, weights: torch.Tensor) -> list[int] | None:
+    def _sources(self, weights: torch.Tensor, *, use_residual: bool = False) -> list[int] | None:
         """The cells whose sum the element is under those weights; None where it is no such sum."""
-        count = self._value(torch.ones(self.inputs.count), weights)
+
+        def value(inputs: torch.Tensor) -> float:
+            return self.value(inputs, weights, use_residual=use_residual)
+
+        count = value(torch.ones(self.inputs.count))
         if count == 0:
             return []
         if count == 1:
-            number = self._decode(self.inputs, lambda codes: self._value(codes, weights))
+            number = self._decode(self.inputs, value)
             return None if number is None else [number]
         if not 0 < count <= MOST_SOURCES or count != int(count):
             return None
-        return self._halves(weights, 0, self.inputs.count, int(count))
+        return self._halves(value, 0, self.inputs.count, int(count))
 
-    def _decode(self, cells: Cells, value: Any) -> int | None:
+    def _decode(self, cells: Cells, value: Value) -> int | None:
         """The one cell that a value comes from, digit by digit."""
         numbers, number = torch.arange(cells.count), 0
         for digit in range(self._digits(cells)):
@@ -201,19 +244,19 @@ class Probe:
             number += (int(found) - 1) * BASE**digit
         return number if number < cells.count else None
 
-    def _halves(self, weights: torch.Tensor, first: int, stop: int, count: int) -> list[int] | None:
+    def _halves(self, value: Value, first: int, stop: int, count: int) -> list[int] | None:
         """The `count` cells between two numbers, by halving; one that counts twice is there twice."""
         if stop - first == 1 or not count:
             return [first] * count
         middle = (first + stop) // 2
         ones = torch.zeros(self.inputs.count)
         ones[first:middle] = 1
-        left = self._value(ones, weights)
+        left = value(ones)
         if left not in range(count + 1):
             return None
         halves = (
-            self._halves(weights, first, middle, int(left)),
-            self._halves(weights, middle, stop, count - int(left)),
+            self._halves(value, first, middle, int(left)),
+            self._halves(value, middle, stop, count - int(left)),
         )
         return None if None in halves else [*halves[0], *halves[1]]  # type: ignore[misc]  # no None by now
 
@@ -221,9 +264,9 @@ class Probe:
         """Which weight multiplies a cell; None where that is no single one."""
         ones = torch.zeros(self.inputs.count)
         ones[number] = 1
-        if self._value(ones, torch.ones(self.weights.count)) != 1:
+        if self.value(ones, torch.ones(self.weights.count)) != 1:
             return None
-        found = self._decode(self.weights, lambda codes: self._value(ones, codes))
+        found = self._decode(self.weights, lambda codes: self.value(ones, codes))
         index = None if found is None else self.weights.place(found)[1]
         return None if index is None else (index[0], index[1])
 
@@ -231,3 +274,12 @@ class Probe:
 def wrong_weights(taps: Sequence[Tap], channel: int) -> list[Tap]:
     """The taps that another weight multiplies than their own."""
     return [tap for tap in taps if tap.weight is not None and tap.weight != (channel, tap.index)]
+
+
+def _without(cells: Sequence[int], others: Sequence[int]) -> list[int]:
+    """The cells that are left when others, each once, are taken from them."""
+    left = list(cells)
+    for other in others:
+        if other in left:
+            left.remove(other)
+    return left

@@ -93,17 +93,21 @@ class Accesses:
         """Stores that would have written an address, had their lanes not been masked off."""
         return [(one, lane) for one in self.entries if one.is_store for lane in one.lanes(address, is_masked=True)]
 
-    def masked_loads(self, tensor: Any, by: Lane) -> list[Logged]:
-        """Loads from a tensor in which a lane was masked off, wherever it would have read."""
+    def missed_loads(self, tensor: Any, by: Lane) -> list[tuple[Logged, bool]]:
+        """Loads from a tensor by which a lane got nothing, and whether its address is outside: first those that are."""
         address = tensor.data_ptr()
-        return [
-            one
+        found = [
+            (one, not 0 <= int(np.broadcast_to(one.offset, one.full)[place]) < one.buffer.extent)
             for one in self.entries
-            if not one.is_store and one.launch == by.launch and one.buffer.address == address and _is_masked(one, by)
+            if not one.is_store and one.launch == by.launch and one.buffer.address == address
+            if (place := _place(one, by)) is not None
+            if one.allowed is not None and not np.broadcast_to(one.allowed, one.full)[place]
         ]
+        return sorted(found, key=lambda each: not each[1])
 
 
-def _is_masked(one: Logged, by: Lane) -> bool:
+def _place(one: Logged, by: Lane) -> tuple[int, ...] | None:
+    """Where a lane is in the tile of an access; None where it is not."""
     place = (*(number - first for number, first in zip(by.program, one.start, strict=True)), *by.lane)
     inside = len(place) == len(one.full) and all(0 <= n < size for n, size in zip(place, one.full, strict=True))
-    return inside and one.allowed is not None and not np.broadcast_to(one.allowed, one.full)[place]
+    return place if inside else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from properties.cases import Forward, Geometry, Request
 from properties.contents import bits
 from properties.engines import choose
 from properties.explain import named_blocks
-from properties.invariants import values
+from properties.invariants import cache, values
 from properties.invariants.run import near
 from properties.probing import Probe
 from properties.scenarios import SCENARIOS
@@ -45,6 +46,13 @@ def first_of(ops: Any, groups: set[str], dtype: str) -> Violation | None:
     """The first violation among a few cases of each property of these groups, as it was drawn."""
     names = [name for name, judged in table(dtype).items() if judged.group in groups]
     return next(filter(None, (violation(ops, name, dtype, count=60) for name in names)), None)
+
+
+def of_kernel(name: str, folder: Path, case: Forward, invariant: Any = values.dense_bound) -> Violation:
+    """The violation of a property by one case of the upstream file with the named line changed, explained."""
+    with pytest.raises(Violation) as caught:
+        invariant(choose("ttir").bind(load(str(changed(name, folder)))), case)
+    return caught.value.explain()
 
 
 def check(name: str, found: Violation | None) -> None:
@@ -80,14 +88,37 @@ def test_a_fault_of_a_kernel_is_named_by_its_line(name, tmp_path):
 @pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
 def test_a_row_that_is_read_back_is_no_load_of_x(tmp_path):
     """Names the load from the cache, where the forward had stored the row, not the right load of the same row."""
-    path = tmp_path / "first_row_of_the_table.py"
-    path.write_text(UPSTREAM.read_text().replace("req * stride_bt_r", "0 * stride_bt_r"))
     case = Forward(Geometry(W=2), (Request(), Request(start=1)))
-    with pytest.raises(Violation) as caught:
-        values.dense_exact(choose("ttir").bind(load(str(path))), case)
-    found = caught.value.explain()
+    found = of_kernel("the table's first row for all", tmp_path, case)
     assert ": cv = tl.load(" in found.at
-    assert "x[0] was read from block 0 offset 0, where this forward stored it" in found.but
+    assert "tap 0 came from block 0 offset 0 (the slot of x[0], which this forward stores), meant block 1" in found.but
+    came = found.taps[0].came
+    assert came is not None
+    assert (came.kind, came.block, came.offset) == ("cache", 0, 0)
+
+
+@pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
+def test_the_line_is_that_of_the_first_wrong_tap(tmp_path):
+    """Names the load that missed the cache of the first tap, which came from nowhere, not the load of a later one."""
+    case = Forward(CASE.geometry, (Request(length=4), Request(length=11), Request(start=14)))
+    found = of_kernel("the table's first row for all", tmp_path, case, cache.table_frame)
+    assert "tap 0 came from nowhere, meant block" in found.but
+    assert found.at.endswith("(masked off, or outside of the tensor)")
+
+
+@pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("the activation after the residual", "the activation of the sum with the residual in it, within the bound of"),
+        ("negative taps dropped", "but tap 3 gives 0 for an input of -1 and a weight of 1; what came out is "),
+        ("the residual of the next channel", "the residual came from x[0] (channel 1), meant channel 0"),
+    ],
+)
+def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
+    """Names a computation that rounds otherwise than the judge's own, and what codes, all positive, do not show."""
+    geometry = Geometry(ws=16, W=4, D=16, dtype="fp32")
+    assert words in of_kernel(name, tmp_path, Forward(geometry, contents="normal", activation="silu")).but
 
 
 @pytest.mark.parametrize(("fault", "mode"), [(fault, modes[0]) for fault, modes in GRAPH_FAULTS.items()])

@@ -8,9 +8,12 @@ import torch
 from properties import cases, tally
 from properties.cases import Forward, Geometry, Metadata, Request
 from properties.invariants import values
+from properties.judge import Judge
 from properties.tally import Count, verdict
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
 from reference.dense import dense_conv
+from tests.meta.candidates import plain
+from tests.meta.judging_table import bound
 
 GEOMETRY = Geometry(H=1, ws=3, N=4, W=4, off_s=0, D=3, dtype="bf16")
 CASE = Forward(GEOMETRY, (Request(0, 2), Request(4, 1)), use_residual=False)
@@ -135,3 +138,21 @@ def test_what_is_not_offered_is_not_judged(monkeypatch):
     with pytest.raises(NotJudged, match=r"does not observe hazards; judge with --engine ttir"):
         hazards.fused_sconv(Loose(), CASE)
     assert all(count.excused for count in tally.COUNTS.values())
+
+
+def test_lines_of_verdicts(monkeypatch):
+    """Counts the cases of what holds in a column, and says of what is violated how many of its cases held."""
+    counts = {
+        "values.dense_bound": Count(judged=49, violated=1, dtypes={"bf16", "fp16"}, violated_dtypes={"bf16"}),
+        "values.dense_exact": Count(judged=1, edges=set(values.NEEDS)),
+        "values.one_hot_taps": Count(violated=1, violated_dtypes={"bf16"}),
+        "metadata.searchsorted": Count(judged=1, violated=2),
+    }
+    monkeypatch.setattr(tally, "COUNTS", counts)
+    ops = bound("plain.py", plain)
+    assert Judge(ops, ops.engine).summary()[:4] == [
+        "violated   metadata.searchsorted                       1 case held",
+        "violated   values.dense_bound                          in bf16; fp16 held; 49 cases held",
+        "holds      values.dense_exact                 1 case",
+        "violated   values.one_hot_taps                         in bf16",
+    ]

@@ -22,6 +22,18 @@ UPSTREAM_FAULTS: dict[str, tuple[str, str, set[str]]] = {
         "tl.where(actual, lo, 0), mask=padded)", "tl.where(actual, lo, 0))", {"metadata", "hazards"},
     ),
     "the residual dropped": ("        acc += xv.to(tl.float32)", "        acc += 0.0", {"values"}),
+    "the residual of the next channel": (
+        "        acc += xv.to(tl.float32)",
+        "        other = tl.minimum(coff + 1, C - 1)[None, :]\n"
+        "        acc += tl.load(x_ptr + toff[:, None] * stride_x_t + other, mask=tc_mask).to(tl.float32)", {"values"},
+    ),
+    "the activation after the residual": (
+        "        acc = acc * tl.sigmoid(acc)\n    if USE_RESIDUAL:\n        acc += xv.to(tl.float32)",
+        "        acc += xv.to(tl.float32) if USE_RESIDUAL else 0.0\n        acc = acc * tl.sigmoid(acc)\n"
+        "    elif USE_RESIDUAL:\n        acc += xv.to(tl.float32)", {"values"},
+    ),
+    "negative taps dropped": ("acc += (xt + cv) * wv", "acc += tl.maximum(xt + cv, 0.0) * wv", {"values"}),
+    "the table's first row for all": ("req * stride_bt_r", "0 * stride_bt_r", {"values"}),
     "the stream offset ignored on read": (
         "+ cd[None, :] * stride_c_d\n        )\n        cv", "+ (coff % WS)[None, :]\n        )\n        cv",
         {"values", "cache"},
