@@ -108,13 +108,13 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         if late:
             return violation.found(f"its taps were not probed: {late}")
         violation.at = violation.at or _at(probe, found, accesses, lane)
-        bent = "" if words else nonlinear(probe, found)
+        bent = "" if words else found.strange or nonlinear(probe, found)
     if words:
         return violation.found(words)
     values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
     told = "" if values is None else computation(run.call, values, run.out, wrong)
     if not found.is_complete:
-        left = f"it is {told}" if told else found.strange
+        left = found.strange + (f"; what came out equals {told}" if told else "")
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
         left = f"{_right(run, found)}{', but ' * bool(bent)}{bent}"
         far = ", but the arithmetic is another: " if not bent else "; "
@@ -178,11 +178,14 @@ def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None
 
 
 def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -> str:
-    """The line of the load of one of these addresses; of those that another tap is read from too, if it is one line."""
+    """The line that loads one of these addresses; of one that must be read, the only one that does so repeatedly."""
     for where, is_meant in sorted(read, key=lambda one: one[1]):
-        lines = {load.place for load in accesses.loads(where, lane)}
-        if lines and (len(lines) == 1 or not is_meant):
-            return _line(accesses, lane, where)
+        lines = [load.place for load in accesses.loads(where, lane)]
+        repeated = {line for line in lines if lines.count(line) > 1}
+        if lines and (not is_meant or len(set(lines)) == 1):
+            return lines[-1]
+        if len(repeated) == 1:
+            return repeated.pop()
     return ""
 
 

@@ -18,7 +18,8 @@ def wrong_taps(found: Found, channel: int) -> str:
     for tap in wrong_weights(found.taps, channel):
         its_channel, column = tap.weight or (0, 0)
         of = f" of channel {its_channel}" if its_channel != channel else ""
-        wrong.append(f"tap {tap.index} ({tap.meant}) is multiplied by weight column {column}{of}, not {tap.index}")
+        meant = f"{tap.index}" if column != tap.index else f"of channel {channel}"
+        wrong.append(f"tap {tap.index} ({tap.meant}) is multiplied by weight column {column}{of}, not {meant}")
     left = len(wrong) - MOST_TAPS + len(taps[MOST_TAPS:])
     more = [f"and {plural(left, 'more tap')} like these"] if left > 0 else []
     return ", ".join([*wrong[:MOST_TAPS], *more])

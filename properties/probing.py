@@ -75,29 +75,32 @@ class Probe:
         if passes * self.seconds > SECONDS:
             raise TooLong(f"{passes} more calls of {self.seconds:.1f} s each")
         nothing = torch.zeros(self.weights.count)
+        weights = {f"weight 1 for tap {tap} and 0 for the others": self.one_hot(tap) for tap in range(len(self.meant))}
         always = self._sources(nothing)
         added = self._sources(nothing, use_residual=True) if self.call.arguments["use_residual"] else always
-        found = [self._sources(self.one_hot(tap)) for tap in range(len(self.meant))]
-        cells = [_without(one or [], always or []) for one in found]
-        if always is None or added is None or None in found:
-            return Found(self.meant, cells, False, strange=self._strange(found))
+        found = {given: self._sources(one) for given, one in weights.items()}
+        cells = [_without(one or [], always or []) for one in found.values()]
+        strange = next((self._strange(given, weights[given]) for given, one in found.items() if one is None), "")
+        if always is None:
+            strange = self._strange("all weights 0", nothing)
+        if strange:
+            return Found(self.meant, cells, False, strange=strange)
+        if added is None:
+            strange = self._strange("all weights 0 and the residual", nothing, use_residual=True)
         taps = [replace(tap, came=self._source(one)) for tap, one in zip(self.meant, cells, strict=True)]
         taps = self._with_weights(taps, cells)
-        for tap in taps:
-            if tap.is_wrong:
-                cells[tap.index] = [self._read_back(tap.index, one) for one in cells[tap.index]]
-        told = tuple(replace(tap, came=self._source(cells[tap.index])) if tap.is_wrong else tap for tap in taps)
-        return Found(told, cells, added=tuple(added))
+        for tap in (tap for tap in taps if tap.is_wrong):
+            cells[tap.index] = [self._read_back(tap.index, one) for one in cells[tap.index]]
+            taps[tap.index] = replace(tap, came=self._source(cells[tap.index]))
+        return Found(tuple(taps), cells, added=tuple(added or []), strange=strange)
 
-    def _strange(self, found: list[list[int] | None]) -> str:
-        """What came out where no sum of inputs did."""
-        tap = found.index(None) if None in found else None
-        weights = torch.zeros(self.weights.count) if tap is None else self.one_hot(tap)
-        given = "with all weights 0" if tap is None else f"with weight 1 for tap {tap} and 0 for the others"
-        value = self.value(torch.ones(self.inputs.count), weights)
-        if 0 <= value <= MOST_SOURCES and value == int(value):
-            return f"{given}, inputs of 1 give {value:g}, but other inputs do not come out as they are"
-        return f"{given}, inputs of 1 give {value:.6g}"
+    def _strange(self, given: str, weights: torch.Tensor, **changed: Any) -> str:
+        """What inputs of one number give under weights, described by `given`, under which it is no sum of inputs."""
+        ones = torch.ones(self.inputs.count)
+        gives = {one: self.value(one * ones, weights, **changed) for one in (1, 2, BASE)}
+        one = next((one for one in gives if gives[one] != one * gives[1] or gives[one] != int(gives[one])), 1)
+        more = "" if gives[one] != one else ", but others do not come out as they are"
+        return f"with {given}, inputs of {one} give {gives[one]:.6g}{more}"
 
     def _with_weights(self, taps: list[Tap], cells: list[list[int]]) -> list[Tap]:
         """The taps with the weight that multiplies each; where only weights are exchanged, no source is accused."""
@@ -242,7 +245,9 @@ class Probe:
             if not 1 <= found <= BASE or found != int(found):
                 return None
             number += (int(found) - 1) * BASE**digit
-        return number if number < cells.count else None
+        one = torch.zeros(cells.count)
+        one[number : number + 1] = 1
+        return number if value(one) == 1 else None  # what changes numbers changes codes too
 
     def _halves(self, value: Value, first: int, stop: int, count: int) -> list[int] | None:
         """The `count` cells between two numbers, by halving; one that counts twice is there twice."""

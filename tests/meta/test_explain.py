@@ -156,6 +156,20 @@ class WeightOfNeighbour(Plain):
         return super().tap_weight(weight, k).roll(-1, 0)
 
 
+class Clamped(Plain):
+    """Takes no tap above 50, which lies among the codes."""
+
+    def tap(self, step: Step, age: int) -> torch.Tensor:
+        return super().tap(step, age).clamp(max=50)
+
+
+class HalfResidual(Plain):
+    """Adds half of the row's input."""
+
+    def add_residual(self, step: Step, activated: torch.Tensor) -> torch.Tensor:
+        return activated + 0.5 * step.x.float()
+
+
 def probed(candidate: Plain) -> Violation:
     """The violation of the exact values by one case, explained."""
     with pytest.raises(Violation) as caught:
@@ -168,7 +182,9 @@ def probed(candidate: Plain) -> Violation:
     [
         (Sums(), "tap 0 came from the sum of x[2] (request 1's) and block"),
         (OtherChannel(), "tap 3 came from x[0] (channel 1), meant channel 0"),
-        (WeightOfNeighbour(), "is multiplied by weight column 0 of channel 1, not 0"),
+        (WeightOfNeighbour(), "is multiplied by weight column 0 of channel 1, not of channel 0"),
+        (Clamped(), "with weight 1 for tap 0 and 0 for the others, inputs of 128 give 50; "),
+        (HalfResidual(), "has its weight, but with all weights 0 and the residual, inputs of 1 give 0.5; what came"),
     ],
 )
 def test_probing_tells_sums_channels_and_weights(candidate, words):
