@@ -146,6 +146,12 @@ def formulas(call: Call, values: torch.Tensor) -> Iterator[Formula]:
     yield replace(right, words="0 everywhere", taps=none, activation=None, added=0)
     if not has_residual:
         yield replace(right, words="the input", taps=none, activation=None, added=1)
+    if bool(values.isnan().any()):
+        yield replace(
+            right,
+            words="the value with 0 in place of taps that are NaN",
+            taps=values.nan_to_num(0, torch.inf, -torch.inf),
+        )
     yield replace(right, words="the value with 0 in place of negative taps", taps=values.clamp(min=0))
     yield replace(right, words="the value with the magnitudes of the taps", taps=values.abs())
     yield replace(right, words="the value with 0 in place of negative weights", weight=right.weight.clamp(min=0))
@@ -212,14 +218,18 @@ def nearby(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Ten
     return found
 
 
-def computation(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> str:
-    """The computations, at most two, that give what came out in every wrong element; empty where none or the right one.
+def fitting(call: Call, values: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> tuple[list[str], str]:
+    """The computations that give what came out in every wrong element, and a remark; none if the right one does.
 
     Where none gives just that, the only one that may have rounded otherwise. got: `[T, C]`, wrong: its mask.
     """
-    found = named(call, values, got, wrong)
-    if found:
-        others = [f"{len(found) - 2} more that fit"] if len(found) > 2 else []
-        return "" if set(found) & set(RIGHT) else ", or ".join([*found[:2], *others])
+    if found := named(call, values, got, wrong):
+        return [] if set(found) & set(RIGHT) else found, ""
     near = nearby(call, values, got, wrong)
-    return f"{near[0]}, within the bound of its rounding" if len(near) == 1 and near[0] != THE_RIGHT else ""
+    return near if len(near) == 1 and near[0] != THE_RIGHT else [], ", within the bound of its rounding"
+
+
+def listed(found: list[str], remark: str) -> str:
+    """At most two computations, and how many more there are; empty where there are none."""
+    others = [f"{len(found) - 2} more that fit"] if len(found) > 2 else []
+    return ", or ".join([*found[:2], *others]) + remark if found else ""

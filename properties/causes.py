@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from properties.arithmetic import RIGHT, computation, contract_value, named, tap_values
+from properties.arithmetic import RIGHT, contract_value, fitting, listed, named, tap_values
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
@@ -18,6 +18,7 @@ from properties.found_words import wrong_residual, wrong_taps
 from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong, wrong_weights
+from properties.trials import upheld
 from properties.ttir import Accesses, Lane
 from properties.verdict import Violation
 
@@ -108,11 +109,14 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         if late:
             return violation.found(f"its taps were not probed: {late}")
         violation.at = violation.at or _at(probe, found, accesses, lane)
-        bent = "" if words else found.strange or nonlinear(probe, found)
-    if words:
-        return violation.found(words)
-    values = tap_values(run.call) if len(run.out) <= MOST_ROWS else None
-    told = "" if values is None else computation(run.call, values, run.out, wrong)
+        if words:
+            return violation.found(words)
+        bent = found.strange or nonlinear(probe, found)
+        values, told = None, ""
+        if len(run.out) <= MOST_ROWS:
+            values = tap_values(run.call)
+            fits, remark = fitting(run.call, values, run.out, wrong)
+            told = listed(upheld(probe, fits), remark)
     if not found.is_complete:
         left = found.strange + (f"; what came out equals {told}" if told else "")
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
@@ -163,11 +167,7 @@ def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None
         if number is None or cells:
             return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
         tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
-        if masked := accesses.loads(probe.inputs.address(number), lane, is_masked=True):
-            return f"{masked[0].place} (masked off)"
-        for load, is_outside in accesses.missed_loads(tensor, lane):
-            return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
-        return ""
+        return _missed(accesses, lane, probe.inputs.address(number), tensor)
     for tap in wrong_weights(found.taps, probe.channel):
         if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
             return line
@@ -175,6 +175,16 @@ def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None
     return _reading(
         accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
     )
+
+
+def _missed(accesses: Accesses, lane: Lane, where: int, tensor: torch.Tensor) -> str:
+    """The line that did not load an address of a tensor; none where it did, and what was read went astray later."""
+    loaded = {load.place for load in accesses.loads(where, lane, is_own=True)}
+    if masked := [load.place for load in accesses.loads(where, lane, is_masked=True) if load.place not in loaded]:
+        return f"{masked[0]} (masked off)"
+    for load, is_outside in accesses.missed_loads(tensor, lane) if not loaded else ():
+        return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
+    return ""
 
 
 def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -> str:

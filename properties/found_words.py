@@ -26,16 +26,17 @@ def wrong_taps(found: Found, channel: int) -> str:
 
 
 def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> str:
-    """What is added to an element whatever the weights, in words, where that is another input than its own.
+    """What is added to an element whatever the weights, in words, where that is not its own input, once.
 
-    Empty where it is none, or its own once or twice: the arithmetic says so where it should be otherwise.
+    Empty where nothing or its own is added that should not be: the arithmetic says so.
     """
     if all(one.is_at(own) for one in residual):
-        return ""
-    named = " and ".join(map(str, residual))
-    if is_asked:
-        return f"the residual came from {named}, meant {_apart(own, residual[0] if len(residual) == 1 else None)}"
-    return f"{named} was added whatever the weights, though this call asks for no residual"
+        return f"{own} is added {len(residual)} times" if len(residual) > 1 else ""
+    others = [str(one) for one in residual if not one.is_at(own)]
+    named = " and ".join(others[:MOST_TAPS]) + (f" and {len(others) - MOST_TAPS} more" if others[MOST_TAPS:] else "")
+    if not is_asked or len(others) < len(residual):
+        return f"{named} {'is' if len(others) == 1 else 'are'} added without a weight"
+    return f"the residual came from {named}, meant {_apart(own, residual[0] if len(residual) == 1 else None)}"
 
 
 def _listed(taps: list[tuple[str, str]]) -> list[str]:

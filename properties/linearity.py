@@ -1,21 +1,24 @@
-"""Linearity: whether a tap is its whole input times its whole weight, negative ones too, which no code shows."""
+"""Linearity: whether a tap is its whole input times its whole weight, which ones alone do not show."""
 
 from __future__ import annotations
 
 import torch
 
-from properties.probing import SECONDS, Found, Probe
+from properties.probing import BASE, SECONDS, Found, Probe
+
+PAIRS = ((-1, 1), (1, -2), (BASE, 1))  # of an input and a weight, whose products no dtype rounds
 
 
 def nonlinear(probe: Probe, found: Found) -> str:
     """What a negative input or weight gives, or what a tap less the residual leaves, in words; empty where right."""
     taps = [tap.index for tap in found.taps if tap.meant.kind != "nothing"]
-    if not found.is_complete or (1 + 3 * len(taps)) * probe.seconds > SECONDS:
+    is_added = found.added and not probe.call.arguments["use_residual"]
+    if is_added or not found.is_complete or (1 + (len(PAIRS) + 1) * len(taps)) * probe.seconds > SECONDS:
         return ""
-    for given, weight in ((-1, 1), (1, -1)):
+    for given, weight in PAIRS:
         gives = {tap: _value(probe, given, tap, weight) for tap in taps}
-        if any(value != -1 for value in gives.values()):
-            named, value = _first(gives, -1)
+        if any(value != given * weight for value in gives.values()):
+            named, value = _first(gives, given * weight)
             return f"{named} gives {value:g} for an input of {given} and a weight of {weight}"
     if _value(probe, 1, use_residual=True) != 1:
         return ""  # nothing that a tap can be held against

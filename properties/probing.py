@@ -71,14 +71,18 @@ class Probe:
 
     def find(self) -> Found:
         """Where each tap comes from, which weight multiplies it, and what is added to all. Raises TooLong."""
-        passes = 2 + len(self.meant) * (3 + self._digits(self.inputs) + self._digits(self.weights))
+        passes = 3 + 4 * len(self.meant) + self._digits(self.inputs) + self._digits(self.weights)  # of one wrong tap
         if passes * self.seconds > SECONDS:
             raise TooLong(f"{passes} more calls of {self.seconds:.1f} s each")
         nothing = torch.zeros(self.weights.count)
         weights = {f"weight 1 for tap {tap} and 0 for the others": self.one_hot(tap) for tap in range(len(self.meant))}
         always = self._sources(nothing)
-        added = self._sources(nothing, use_residual=True) if self.call.arguments["use_residual"] else always
-        found = {given: self._sources(one) for given, one in weights.items()}
+        own = self.inputs.number("x", (self.row, self.channel))
+        added = self._sources(nothing, own, use_residual=True) if self.call.arguments["use_residual"] else always
+        found = {
+            given: self._sources(one, self.number(tap.meant))
+            for (given, one), tap in zip(weights.items(), self.meant, strict=True)
+        }
         cells = [_without(one or [], always or []) for one in found.values()]
         strange = next((self._strange(given, weights[given]) for given, one in found.items() if one is None), "")
         if always is None:
@@ -112,7 +116,7 @@ class Probe:
             taps = [replace(tap, came=tap.meant) for tap in taps]
         numbers = mine if is_exchanged else [one[0] if len(one) == 1 else None for one in cells]
         return [
-            tap if number is None else replace(tap, weight=self._weight(number))
+            tap if number is None else replace(tap, weight=self._weight(number, tap.index))
             for tap, number in zip(taps, numbers, strict=True)
         ]
 
@@ -132,9 +136,7 @@ class Probe:
         moved = slots.clone()
         moved[index[0]] = slot
         kept = self.inputs.number("cache", self.call.stored_at(*index))
-        ones = torch.zeros(self.inputs.count)
-        ones[kept] = 1
-        return kept if self.value(ones, self.one_hot(tap), slot_mapping=moved) == 1 else cell
+        return kept if self.value(_one(self.inputs, kept), self.one_hot(tap), slot_mapping=moved) == 1 else cell
 
     def number(self, source: Source) -> int | None:
         if source.kind == "x":
@@ -221,8 +223,10 @@ class Probe:
             digits += 1
         return digits
 
-    def _sources(self, weights: torch.Tensor, *, use_residual: bool = False) -> list[int] | None:
-        """The cells whose sum the element is under those weights; None where it is no such sum."""
+    def _sources(
+        self, weights: torch.Tensor, likely: int | None = None, *, use_residual: bool = False
+    ) -> list[int] | None:
+        """The cells whose sum the element is under those weights, a likely one first; None where it is no such sum."""
 
         def value(inputs: torch.Tensor) -> float:
             return self.value(inputs, weights, use_residual=use_residual)
@@ -231,23 +235,23 @@ class Probe:
         if count == 0:
             return []
         if count == 1:
-            number = self._decode(self.inputs, value)
+            number = self._decode(self.inputs, value, likely)
             return None if number is None else [number]
         if not 0 < count <= MOST_SOURCES or count != int(count):
             return None
         return self._halves(value, 0, self.inputs.count, int(count))
 
-    def _decode(self, cells: Cells, value: Value) -> int | None:
-        """The one cell that a value comes from, digit by digit."""
+    def _decode(self, cells: Cells, value: Value, likely: int | None = None) -> int | None:
+        """The one cell that a value comes from: a likely one, else digit by digit."""
+        if likely is not None and value(_one(cells, likely)) == 1:
+            return likely
         numbers, number = torch.arange(cells.count), 0
         for digit in range(self._digits(cells)):
             found = value((numbers // BASE**digit % BASE + 1).float())
             if not 1 <= found <= BASE or found != int(found):
                 return None
             number += (int(found) - 1) * BASE**digit
-        one = torch.zeros(cells.count)
-        one[number : number + 1] = 1
-        return number if value(one) == 1 else None  # what changes numbers changes codes too
+        return number if value(_one(cells, number)) == 1 else None  # what changes numbers changes codes too
 
     def _halves(self, value: Value, first: int, stop: int, count: int) -> list[int] | None:
         """The `count` cells between two numbers, by halving; one that counts twice is there twice."""
@@ -265,13 +269,12 @@ class Probe:
         )
         return None if None in halves else [*halves[0], *halves[1]]  # type: ignore[misc]  # no None by now
 
-    def _weight(self, number: int) -> tuple[int, int] | None:
-        """Which weight multiplies a cell; None where that is no single one."""
-        ones = torch.zeros(self.inputs.count)
-        ones[number] = 1
+    def _weight(self, number: int, tap: int) -> tuple[int, int] | None:
+        """Which weight multiplies a cell, that of a tap most likely; None where that is no single one."""
+        ones, own = _one(self.inputs, number), self.weights.number("weight", (self.channel, tap))
         if self.value(ones, torch.ones(self.weights.count)) != 1:
             return None
-        found = self._decode(self.weights, lambda codes: self.value(ones, codes))
+        found = self._decode(self.weights, lambda codes: self.value(ones, codes), own)
         index = None if found is None else self.weights.place(found)[1]
         return None if index is None else (index[0], index[1])
 
@@ -279,6 +282,13 @@ class Probe:
 def wrong_weights(taps: Sequence[Tap], channel: int) -> list[Tap]:
     """The taps that another weight multiplies than their own."""
     return [tap for tap in taps if tap.weight is not None and tap.weight != (channel, tap.index)]
+
+
+def _one(cells: Cells, number: int) -> torch.Tensor:
+    """Values of cells: 1 in one of them, if there is such a one, and 0 in the others."""
+    values = torch.zeros(cells.count)
+    values[number : number + 1] = 1
+    return values
 
 
 def _without(cells: Sequence[int], others: Sequence[int]) -> list[int]:

@@ -77,8 +77,8 @@ class Accesses:
         """Who stored to an address, in order."""
         return [(one, lane) for one in self.entries if one.is_store for lane in one.lanes(address)]
 
-    def loads(self, address: int, by: Lane, *, is_masked: bool = False) -> list[Logged]:
-        """Loads of an address by a program, those by the same lane where there are any."""
+    def loads(self, address: int, by: Lane, *, is_masked: bool = False, is_own: bool = False) -> list[Logged]:
+        """Loads of an address by a program, those by the same lane where there are any, or those by it alone."""
         found = [
             (one, lane)
             for one in self.entries
@@ -87,7 +87,7 @@ class Accesses:
             if lane.program == by.program
         ]
         same = [one for one, lane in found if lane.lane == by.lane]
-        return same or [one for one, _ in found]
+        return same if same or is_own else [one for one, _ in found]
 
     def masked_stores(self, address: int) -> list[tuple[Logged, Lane]]:
         """Stores that would have written an address, had their lanes not been masked off."""

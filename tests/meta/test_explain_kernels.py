@@ -1,0 +1,107 @@
+"""What a failure of one changed line of the upstream kernel says: its taps as data, its line, its arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from properties.candidate import load
+from properties.cases import Forward, Geometry, Request
+from properties.engines import choose
+from properties.invariants import cache, values
+from properties.verdict import Violation
+from tests.meta.upstream_faults import UPSTREAM, changed
+
+pytestmark = pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
+
+SHORT = Forward(Geometry(W=2), (Request(), Request(start=1)))
+ADDED = "        acc += (xt + cv) * wv[None, :]"
+
+
+def told(path: Path, case: Forward, invariant: Any = values.dense_bound) -> Violation:
+    """The violation of a property by one case of a kernel file, explained."""
+    with pytest.raises(Violation) as caught:
+        invariant(choose("ttir").bind(load(str(path))), case)
+    return caught.value.explain()
+
+
+def test_a_row_that_is_read_back_is_no_load_of_x(tmp_path):
+    """Names the load from the cache, where the forward had stored the row, and draws the tap from there."""
+    found = told(changed("the table's first row for all", tmp_path), SHORT, values.dense_exact)
+    assert ": cv = tl.load(" in found.at
+    assert "tap 0 came from block 0 offset 0 (the slot of x[0], which this forward stores), meant block 1" in found.but
+    came = found.taps[0].came
+    assert came is not None
+    assert (came.kind, came.block, came.offset) == ("cache", 0, 0)
+
+
+def test_the_line_is_that_of_the_first_wrong_tap(tmp_path):
+    """Names the load that missed the cache of the first tap, which came from nowhere, not the load of a later one."""
+    geometry = Geometry(H=2, ws=3, N=4, W=4, off_s=3, D=8)
+    case = Forward(geometry, (Request(length=4), Request(length=11), Request(start=14)))
+    found = told(changed("the table's first row for all", tmp_path), case, cache.table_frame)
+    assert "tap 0 came from nowhere, meant block" in found.but
+    assert found.at.endswith("(masked off, or outside of the tensor)")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("the activation after the residual", "the activation of the sum with the residual in it, within the bound of"),
+        ("negative taps dropped", "but tap 3 gives 0 for an input of -1 and a weight of 1; what came out is "),
+        ("the residual of the next channel", "the residual came from x[0] (channel 1), meant channel 0"),
+    ],
+)
+def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
+    """Names a computation that rounds otherwise than the judge's own, and what codes, all positive, do not show."""
+    geometry = Geometry(ws=16, W=4, D=16, dtype="fp32")
+    case = Forward(geometry, contents="normal", activation="silu")
+    assert words in told(changed(name, tmp_path), case).but
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "words", "at"),
+    [
+        (
+            "    if USE_SILU:",
+            "    acc *= (pos % 2 == 0)[:, None].to(tl.float32)\n    if USE_SILU:",
+            "tap 0 came from nowhere, meant block 1 offset 0, tap 1 came from nowhere, meant x[1]; 1",
+            "",
+        ),
+        (
+            ADDED,
+            "        acc += xt * wv[None, :] + cv",
+            "tap 0 came from nowhere, meant block 1 offset 0, block 1 offset 0 (position 0) is added without a weight",
+            "",
+        ),
+        (
+            ADDED,
+            ADDED.replace("xt + cv", "xt + cv * wv[None, :]"),
+            "every tap comes from its place and has its weight, but tap 0 gives 4 for an input of 1 and a weight of -2",
+            "",
+        ),
+        (
+            ADDED,
+            ADDED + "\n        acc += xv.to(tl.float32)",
+            "x[0] is added 3 times; 2 of 2",
+            "",
+        ),
+        (
+            ADDED,
+            f"{ADDED}\n        beside = (toff ^ 1)[:, None] * stride_x_t + coff[None, :]"
+            "\n        acc += tl.load(x_ptr + beside, tc_mask).to(tl.float32)",
+            "x[1] (request 1's) and x[1] (request 1's) are added without a weight",
+            ": acc += tl.load(",
+        ),
+    ],
+)
+def test_what_was_loaded_is_not_called_masked_off(line, instead, words, at, tmp_path):
+    """Says what is done with a tap that was read, and names no line where the fault is none of reading."""
+    path = tmp_path / "kernel.py"
+    path.write_text(UPSTREAM.read_text().replace(line, instead))
+    found = told(path, SHORT)
+    assert words in found.but
+    assert at in found.at
+    assert bool(at) == bool(found.at)
