@@ -14,10 +14,10 @@ from properties.arithmetic import RIGHT, contract_value, fitting, listed, named,
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
-from properties.found_words import wrong_residual, wrong_taps
+from properties.found_words import wrong_residual, wrong_taps, wrong_weights
 from properties.linearity import nonlinear
 from properties.memory import Guarded
-from properties.probing import Found, Probe, TooLong, wrong_weights
+from properties.probing import Found, Probe, TooLong
 from properties.trials import upheld
 from properties.ttir import Accesses, Lane
 from properties.verdict import Violation
@@ -121,8 +121,9 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         left = found.strange + (f"; what came out equals {told}" if told else "")
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
         left = f"{_right(run, found)}{', but ' * bool(bent)}{bent}"
-        far = ", but the arithmetic is another: " if not bent else "; "
-        left += f"; what came out is {told}" if told else f"{far}{_far(run, at, values)}"
+        far = f"what came out is {told}" if told else _far(run, at, values)
+        is_unknown = not (bent or told)
+        left += ", but the arithmetic is another" * is_unknown + (": " if is_unknown else "; ") * bool(far) + far
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
@@ -136,9 +137,9 @@ def _right(run: Run, found: Found) -> str:
 
 
 def _far(run: Run, at: tuple[int, int], values: torch.Tensor | None) -> str:
-    """How far a value lies from the right one that no known computation gives."""
+    """How far a value that no known computation gives lies from the right one; empty where one is not finite."""
     error = math.nan if values is None else float(run.out[at].double() - contract_value(run.call, values)[0][at])
-    return f"what came out is {error:+.3g} off the exact value" if math.isfinite(error) else "none that is known here"
+    return f"what came out is {error:+.3g} off the exact value" if math.isfinite(error) else ""
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from properties.explain import plural
-from properties.probing import Found, wrong_weights
+from properties.probing import Found
 from properties.verdict import Source, Tap
 
 MOST_TAPS = 3  # that are told one by one
@@ -23,6 +23,11 @@ def wrong_taps(found: Found, channel: int) -> str:
     left = len(wrong) - MOST_TAPS + len(taps[MOST_TAPS:])
     more = [f"and {plural(left, 'more tap')} like these"] if left > 0 else []
     return ", ".join([*wrong[:MOST_TAPS], *more])
+
+
+def wrong_weights(taps: Sequence[Tap], channel: int) -> list[Tap]:
+    """The taps that another weight multiplies than their own."""
+    return [tap for tap in taps if tap.weight is not None and tap.weight != (channel, tap.index)]
 
 
 def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> str:

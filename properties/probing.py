@@ -101,8 +101,8 @@ class Probe:
     def _strange(self, given: str, weights: torch.Tensor, **changed: Any) -> str:
         """What inputs of one number give under weights, described by `given`, under which it is no sum of inputs."""
         ones = torch.ones(self.inputs.count)
-        gives = {one: self.value(one * ones, weights, **changed) for one in (1, 2, BASE)}
-        one = next((one for one in gives if gives[one] != one * gives[1] or gives[one] != int(gives[one])), 1)
+        gives = {one: self.value(one * ones, weights, **changed) for one in (0, 1, 2, BASE)}
+        one = next((one for one in gives if gives[one] != one * gives[1] or not gives[one].is_integer()), 1)
         more = "" if gives[one] != one else ", but others do not come out as they are"
         return f"with {given}, inputs of {one} give {gives[one]:.6g}{more}"
 
@@ -234,11 +234,13 @@ class Probe:
         count = value(torch.ones(self.inputs.count))
         if count == 0:
             return []
-        if count == 1:
-            number = self._decode(self.inputs, value, likely)
-            return None if number is None else [number]
-        if not 0 < count <= MOST_SOURCES or count != int(count):
+        if count == 1 and likely is not None and value(_one(self.inputs, likely)) == 1:
+            return [likely]
+        if not 0 < count <= MOST_SOURCES or count != int(count) or value(torch.zeros(self.inputs.count)):
             return None
+        if count == 1:
+            number = self._decode(self.inputs, value)
+            return None if number is None else [number]
         return self._halves(value, 0, self.inputs.count, int(count))
 
     def _decode(self, cells: Cells, value: Value, likely: int | None = None) -> int | None:
@@ -277,11 +279,6 @@ class Probe:
         found = self._decode(self.weights, lambda codes: self.value(ones, codes), own)
         index = None if found is None else self.weights.place(found)[1]
         return None if index is None else (index[0], index[1])
-
-
-def wrong_weights(taps: Sequence[Tap], channel: int) -> list[Tap]:
-    """The taps that another weight multiplies than their own."""
-    return [tap for tap in taps if tap.weight is not None and tap.weight != (channel, tap.index)]
 
 
 def _one(cells: Cells, number: int) -> torch.Tensor:

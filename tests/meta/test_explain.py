@@ -127,6 +127,13 @@ class HalfResidual(Plain):
         return activated + 0.5 * step.x.float()
 
 
+class Biased(Plain):
+    """Adds 1 to every result."""
+
+    def round(self, result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return super().round(result + 1, dtype)
+
+
 def probed(candidate: Plain) -> Violation:
     """The violation of the exact values by one case, explained."""
     with pytest.raises(Violation) as caught:
@@ -141,6 +148,7 @@ def probed(candidate: Plain) -> Violation:
         (OtherChannel(), "tap 3 came from x[0] (channel 1), meant channel 0"),
         (WeightOfNeighbour(), "is multiplied by weight column 0 of channel 1, not of channel 0"),
         (Clamped(), "but each tap gives 50 for an input of 128 and a weight of 1; what came"),
+        (Biased(), "with all weights 0, inputs of 0 give 1; "),
         (HalfResidual(), "has its weight, but with all weights 0 and the residual, inputs of 1 give 0.5; what came"),
     ],
 )
