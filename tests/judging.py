@@ -91,8 +91,7 @@ def judge(
     if found is not None:
         if isinstance(found, Violation):
             found.explain()
-            request.node.stash[FOUND] = found  # for the report
-            request.node.user_properties.append(("violated", found.property_name))
+            request.node.stash[FOUND] = found  # for what is told of the run
         words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         command = how_to_see_it_again(request, ops, found if isinstance(found, Violation) else None)
         pytest.fail(f"{words}\n{command}", pytrace=False)

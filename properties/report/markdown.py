@@ -38,8 +38,7 @@ def rendered(report: Report) -> str:
 def _found(one: Report) -> list[Report]:
     """What is to be told of a property: its own violations, or what was seen of it while another was judged."""
     beside = [{"text": text, "headline": text.partition("\n")[0], "dtype": None} for text in one["seen_beside"]]
-    own = sorted(one["violations"], key=lambda each: len(each["case"] or ""))
-    return own or (beside if one["verdict"] == VIOLATED else [])
+    return one["violations"] or (beside if one["verdict"] == VIOLATED else [])
 
 
 def _verdict(report: Report) -> list[str]:

@@ -41,7 +41,7 @@ def told(kernel: str, least: int, tried: list[int], most: int = 2**40) -> str:
             raise Violation(NAME, "out", got=case, case=case)
 
     invariant.entry = tally.CATALOGUE[NAME]  # type: ignore[attr-defined]  # as tally.invariant does
-    node = SimpleNamespace(name="test_unbiased[bf16]", stash=pytest.Stash(), user_properties=[])
+    node = SimpleNamespace(name="test_unbiased[bf16]", stash=pytest.Stash())
     request = SimpleNamespace(node=node, fixturenames=["dtype"])
     with pytest.raises(pytest.fail.Exception) as caught:
         judging.judge(request, bound(kernel, plain), invariant, integers(0, most))  # type: ignore[arg-type]  # all it asks
