@@ -143,9 +143,8 @@ def check(out, x, others):
     """What is wrong with a result before its values are looked at, or ''."""
     if not isinstance(out, torch.Tensor):
         return f"returned {type(out).__name__}, but should return a tensor"
-    for what, is_right in (("shape", out.shape == x.shape), ("dtype", out.dtype == x.dtype),
-                           ("device", out.device == x.device)):
-        if not is_right:
+    for what in ("layout", "device", "shape", "dtype"):
+        if getattr(out, what) != getattr(x, what):
             return f"returned {what} {getattr(out, what)}, but should return that of x, {getattr(x, what)}"
     for name, other in others.items():
         if out.numel() and out.untyped_storage().data_ptr() == other.untyped_storage().data_ptr():

@@ -145,7 +145,7 @@ def test_the_option(tmp_path):
     code, printed = called("tests/test_metadata.py", "-m", "baseline")
     assert (code, printed) == (4, "ERROR: -m baseline needs --baseline PATH|MODULE, the kernel to compare with\n\n")
     code, printed = called("tests/test_metadata.py", "--baseline", "none.py")
-    assert (code, printed.partition("; ")[0]) == (4, "ERROR: candidate 'none.py' is no file")
+    assert (code, printed.partition("; ")[0]) == (4, "ERROR: baseline 'none.py' is no file")
 
 
 def test_replayed(tmp_path, capsys):

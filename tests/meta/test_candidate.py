@@ -131,4 +131,4 @@ def test_other_defaults(tmp_path):
 def test_an_operator_that_is_no_function(tmp_path):
     """Says what stands in the operator's place."""
     path = written(tmp_path, "fused_sconv = 3\n")
-    assert refusal(path) == f"candidate {path!r}: fused_sconv is 3, not a function"
+    assert refusal(path) == f"candidate {path!r} has a wrong operator: fused_sconv is 3, not a function"
