@@ -56,6 +56,6 @@ def command(request: pytest.FixtureRequest, ops: Ops) -> str:
         "--engine",
         ops.engine.name,
     ]
-    if ops.baseline:
+    if ops.baseline and request.node.get_closest_marker("baseline"):
         words += ["--baseline", ops.baseline.candidate.target]
     return f"cd {shlex.quote(str(root))} && {shlex.join(map(str, words))}"

@@ -130,7 +130,7 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
     # What no count tells: tests that failed over something else, whose process ended, or that were skipped at once.
     untold = {_in_short(test) for test in tests if test.verdict == NOT_JUDGED}
     if violations:
-        what, reasons = VIOLATED, set()
+        what, reasons = VIOLATED, set(count.reasons)
     elif what == VIOLATED and count.examples:
         reasons = {", ".join(["seen while others were judged", *reasons])}
     elif what == HOLDS and any(test.outcome == "failed" for test in tests):

@@ -62,7 +62,7 @@ def _rows(properties: list[Report]) -> list[str]:
     lines = ["| | property | cases | seconds | |", "|---|---|--:|--:|---|"]
     for one in properties:
         dtypes = [dtype for dtype, verdict in one["dtypes"].items() if verdict == one["verdict"] == VIOLATED]
-        reason = ", ".join(dtypes) if dtypes else "; ".join(one["reasons"])
+        reason = "; ".join([", ".join(dtypes), *one["reasons"]] if dtypes else one["reasons"])
         lines.append(
             f"| {MARKS[one['verdict']]} | `{one['name']}` | {one['cases']:,} | {one['seconds']:.1f} | {_cell(reason)} |"
         )

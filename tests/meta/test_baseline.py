@@ -148,6 +148,27 @@ def test_the_option(tmp_path):
     assert (code, printed.partition("; ")[0]) == (4, "ERROR: baseline 'none.py' is no file")
 
 
+@pytest.mark.parametrize(
+    ("groups", "is_refused"),
+    [("values or cache", True), ("not baseline", True), ("not history", False), ("values or baseline", False)],
+)
+def test_groups_that_leave_it_out(groups, is_refused):
+    """Are refused in one line that says what to write, since nothing would be compared."""
+    code, printed = called("tests/test_metadata.py", "--baseline", "sconv", "-m", groups, "--collect-only")
+    line = f"ERROR: -m '{groups}' leaves out the group baseline, so --baseline sconv would compare nothing; add it: -m "
+    assert (code == 4, printed.startswith(line)) == (is_refused, is_refused)
+
+
+def test_names_that_leave_it_out(tmp_path):
+    """Are told in one line; the command that shows a failure of another group again does not ask for it."""
+    kernel = ("--candidate", str(write_faulty("search_one_step_short", tmp_path)), "--baseline", "sconv")
+    code, printed = called("tests/test_metadata.py", "-k", "searchsorted", *kernel)
+    assert code == 1, printed
+    assert re.search(r"^Reproduce: +\S.* --engine \S+$", printed, re.M)
+    assert "note: --baseline compared nothing, for no test of the group baseline was selected" in printed
+    assert "compared nothing" not in called("tests/test_baseline.py", "-k", "metadata", *kernel)[1]
+
+
 def test_replayed(tmp_path, capsys):
     """Replays a case of the group with the same option."""
     path = str(write_faulty("stale_tail", tmp_path))
