@@ -62,8 +62,8 @@ class Candidate:
     def title(self) -> str:
         """Path and content hash, for the run's header; a package is hashed over all its files."""
         if self.path is not None and self.path.name == "__init__.py":
-            return f"{self.path.parent}/ (sha256 of its files {self.digest})"
-        return f"{self.path or self.name} (sha256 {self.digest})"
+            return f"{printable(str(self.path.parent))}/ (sha256 of its files {self.digest})"
+        return f"{printable(str(self.path or self.name))} (sha256 {self.digest})"
 
 
 def load(target: str, base: Path | None = None, role: str = "candidate") -> Candidate:

@@ -19,7 +19,7 @@ or the place of a hazard, is another than above.
 
 LOAD = """
 PROPERTY = "{property}"
-TARGET = sys.argv[1] if len(sys.argv) > 1 else "{target}"
+TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
 MACHINE = sys.modules.get("properties.ttir")  # set where the machine runs this script
 DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
 if not os.path.isfile(TARGET):
@@ -33,7 +33,7 @@ if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
     sys.exit(2)
 """
 
-PATH = """sys.path.insert(0, "{root}")
+PATH = """sys.path.insert(0, {root!r})
 """
 
 SHIM = """if "vllm" not in sys.modules and importlib.util.find_spec("vllm") is None:  # what kernel files take

@@ -202,6 +202,14 @@ def test_as_a_reader_of_a_pull_request_runs_it(tmp_path):
     assert (code, printed) == (2, "there is no kernel file no.py\n")
 
 
+@pytest.mark.parametrize("name", ['a"b.py', "a'b.py", "a\nb.py", "a\\N{x}b.py", "\\\"\"\"'''.py"])
+def test_a_path_with_odd_characters(tmp_path, name):
+    """Is written into a script as Python writes it."""
+    ops = from_file(tmp_path / name, write_faulty("taps_reversed", tmp_path).read_text())
+    script = check(ops, violation(ops, "values.dense_exact", "bf16", count=10), PLAIN)
+    assert f"else {str(tmp_path / name)!r}\n" in script
+
+
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_of_several_scripts_that_of_the_smallest_case_stays(tmp_path, is_turned):
     """Is of the case that everything else tells in full, whichever dtype is judged first and whichever is shorter."""
