@@ -107,11 +107,11 @@ def _imported(target: str, path: Path) -> tuple[ModuleType, Path | None]:
     if not all(part.isidentifier() for part in target.split(".")):
         raise BadCandidate(f"is neither a .py file nor a module name; allowed: {ALLOWED}")
     with _shims():
-        spec = _guarded(target, None, lambda: _spec(target))
+        spec = _guarded(None, lambda: _spec(target))
         if spec is None:
             raise BadCandidate(f"is no module that can be found; allowed: {ALLOWED}")
         origin = Path(spec.origin) if spec.has_location and spec.origin else None
-        return _guarded(target, origin, lambda: importlib.import_module(target)), origin
+        return _guarded(origin, lambda: importlib.import_module(target)), origin
 
 
 def _spec(target: str) -> ModuleSpec | None:
@@ -148,6 +148,10 @@ def _digest(path: Path | None) -> str:
 
 
 def _execute(path: Path) -> ModuleType:
+    try:
+        compile(path.read_bytes(), str(path), "exec")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # null bytes; nested too deeply
+        raise BadCandidate(_no_python(error, path.name)) from error
     name = f"candidate_{path.stem}_{_digest(path)}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -156,17 +160,23 @@ def _execute(path: Path) -> ModuleType:
     sys.modules[name] = module
     loader = spec.loader
     with _shims():
-        _guarded(path.name, path, lambda: loader.exec_module(module))
+        _guarded(path, lambda: loader.exec_module(module))
     return module
 
 
-def _guarded(target: str, path: Path | None, action: Callable[[], Result]) -> Result:
+def _no_python(error: Exception, name: str) -> str:
+    """Why a source is no Python, with its line where one is known."""
+    message = getattr(error, "msg", str(error) or "nested too deeply")
+    line = getattr(error, "lineno", None)
+    return f"is not Python: {message} ({name}{f':{line}' if line else ''})"
+
+
+def _guarded(path: Path | None, action: Callable[[], Result]) -> Result:
     """Runs an import; whatever it raises becomes one line with the candidate's line, in `path` where that is known."""
     try:
         return action()
-    except SyntaxError as error:
-        place = f"{Path(error.filename or target).name}:{error.lineno}"
-        raise BadCandidate(f"is not Python: {error.msg} ({place})") from error
+    except SyntaxError as error:  # of what it imports
+        raise BadCandidate(_no_python(error, Path(error.filename or "a module").name)) from error
     except ImportError as error:
         shims = "vllm.triton_utils is the only module supplied where it is absent"
         words = f"imports what is not here: {one_line(error)} ({line_of(error, path)}; {shims})"
@@ -174,8 +184,6 @@ def _guarded(target: str, path: Path | None, action: Callable[[], Result]) -> Re
     except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
         if is_of_the_user(error):
             raise
-        if isinstance(error, ValueError) and "null bytes" in str(error):  # a SyntaxError from Python 3.11.4 on
-            raise BadCandidate(f"is not Python: {error} ({Path(target).name})") from error
         kind = "calls" if isinstance(error, Leaving) else f"{type(error).__name__}:"
         words = f"fails when executed: {kind} {one_line(error)} ({line_of(error, path)})"
         raise BadCandidate(words) from error

@@ -47,7 +47,8 @@ def written(tmp_path, text, name="kernel.py"):
 REFUSED = [
     ("empty.py", "", "offers no operator; allowed: a file ending in .py or a module name that offers fused_sconv or"),
     ("README.md", "# sconv\n", "does not end in .py; allowed: "),
-    ("zeros.py", b"\0\0", "is not Python: source code string cannot contain null bytes (zeros.py"),
+    ("zeros.py", b"\0\0", "is not Python: source code string cannot contain null bytes (zeros.py)"),
+    ("deep.py", "x = " + "-" * 200_000 + "1\n", "is not Python: "),
     ("syntax.py", "x = 1\nif x\n", "is not Python: expected ':' (syntax.py:2)"),
     ("indent.py", "def f():\nx = 1\n", "is not Python: expected an indented block after function definition on line 1"),
     ("latin.py", b"x = '\xe9'\n", "is not Python: (unicode error) 'utf-8' codec can't decode byte 0xe9"),
