@@ -42,13 +42,17 @@ class Heard:
     detach = close
 
     def settle(self) -> None:
-        """Hears what went past Python to the descriptor, and takes it away, so that it is told once."""
+        """Hears what went past Python to the descriptor; from standard output it takes that away: it is told once.
+
+        What a compiler says of an error goes to the other one, and is worth reading in full where pytest shows it.
+        """
         if self.begin is None or (end := self._place()) is None or end <= self.begin:
             return
         with suppress(OSError):  # a file that may not be read is none of pytest's
             self.beginning += os.pread(self.descriptor, MOST, self.begin).decode(errors="replace")
-            os.ftruncate(self.descriptor, self.begin)
-            os.lseek(self.descriptor, self.begin, os.SEEK_SET)
+            if self.descriptor == 1:
+                os.ftruncate(self.descriptor, self.begin)
+                os.lseek(self.descriptor, self.begin, os.SEEK_SET)
 
     def _place(self) -> int | None:
         """Where in pytest's file the next byte would go; None where there is no file, or it is the user's."""
