@@ -14,6 +14,7 @@ from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.engines.base import Ops
 from properties.judge import Judge
+from properties.printable import is_text
 from tests.keys import JUDGE
 
 pytest_plugins = (
@@ -61,7 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def wrong_selection(config: pytest.Config) -> str | None:
-    """What is wrong with the markers or the profile asked for; xdist's workers would end in a traceback over it."""
+    """What is wrong with the arguments, markers or profile; xdist's workers would end in a traceback over it."""
+    if bad := [str(one) for one in config.invocation_params.args if not is_text(one)]:
+        return f"{bad[0]!r} has bytes that are no UTF-8, which no worker, report or script can be given: rename it"
     known = {line.split(":")[0] for line in config.getini("markers")}
     asked = set(re.findall(r"[a-z_]+", config.getoption("-m") or "")) - {"and", "or", "not"}
     if unknown := sorted(asked - known - {"skipif", "skip", "parametrize", "xfail", "usefixtures", "filterwarnings"}):

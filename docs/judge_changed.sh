@@ -36,6 +36,17 @@ fi
 options=()
 if [ -n "${SKIPS:-}" ]; then options+=(--skips "$PWD/$SKIPS"); fi
 eval "more=(${ARGS:-})" # words as a shell splits them: -m 'values or cache' has two
+judge() { # from the judge's folder, so that no folder of this repository stands in for one of the judge's
+    (cd "$judge" && OMP_NUM_THREADS=1 "$python" -m pytest -n auto tests --ignore=tests/meta "$@" "${options[@]}" "${more[@]}") 2>&1
+}
+
+# A wrong request ends here, where every report of an earlier run is still in its place.
+code=0
+said=$(judge --collect-only -q ${AGAINST_BASE:+--baseline sconv}) || code=$?
+if ((code)); then
+    { grep '^ERROR: ' <<<"$said" || tail -n 1 <<<"$said"; } | tee -a "$summary"
+    exit "$code"
+fi
 
 worst=0
 for path in "${kernels[@]}"; do
@@ -47,14 +58,11 @@ for path in "${kernels[@]}"; do
         git show "$base:$path" >"$folder/base.py"
         compared=(--baseline "$folder/base.py")
     fi
-    asked=(--candidate "$PWD/$path" --report "$folder" "${options[@]}" "${compared[@]}" "${more[@]}")
     code=0
-    # from the judge's folder, so that no folder of this repository stands in for one of the judge's
-    (cd "$judge" && OMP_NUM_THREADS=1 "$python" -m pytest -n auto tests --ignore=tests/meta "${asked[@]}") 2>&1 |
-        tee "$folder/terminal.txt" || code=$?
+    judge --candidate "$PWD/$path" --report "$folder" "${compared[@]}" | tee "$folder/terminal.txt" || code=$?
     if [ -f "$folder/report.md" ]; then
         cat "$folder/report.md" >>"$summary"
-    else # a wrong request, or a file that is no kernel: one line says so
+    else # a file that is no kernel: one line says so
         printf '## %s: not judged\n\n' "$path" >>"$summary"
         { grep '^ERROR: ' "$folder/terminal.txt" || tail -n 1 "$folder/terminal.txt"; } | sed 's/^/    /' >>"$summary"
     fi

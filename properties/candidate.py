@@ -19,7 +19,8 @@ import torch
 from properties import surroundings
 from properties.contract import OPERATORS, signature_fault
 from properties.interrupts import is_of_the_user
-from properties.printable import printable
+from properties.leaving import Leaving, staying
+from properties.printable import is_text, printable
 
 ALLOWED = "a file ending in .py or a module name that offers fused_sconv or sconv_seq_metadata"
 INSIDES = (
@@ -61,50 +62,56 @@ class Candidate:
     def title(self) -> str:
         """Path and content hash, for the run's header; a package is hashed over all its files."""
         if self.path is not None and self.path.name == "__init__.py":
-            return f"{self.path.parent}/ (sha256 of its files {self.digest})"
-        return f"{self.path or self.name} (sha256 {self.digest})"
+            return f"{printable(str(self.path.parent))}/ (sha256 of its files {self.digest})"
+        return f"{printable(str(self.path or self.name))} (sha256 {self.digest})"
 
 
-def load(target: str, base: Path | None = None) -> Candidate:
+def load(target: str, base: Path | None = None, role: str = "candidate") -> Candidate:
     """Executes a candidate once and returns its operators.
 
-    target: path of a `.py` file (relative to `base`), or a dotted module name. Raises BadCandidate.
+    target: path of a `.py` file (relative to `base`), or a dotted module name. role: what messages call it. Raises
+    BadCandidate.
     """
     path = (base or Path.cwd()) / target
     before = surroundings.state()
-    with surroundings.listening("importing the candidate"):
-        if target.endswith(".py") or "/" in target or "\\" in target:
-            source: Path | None = _file(target, path)
-            module = _execute(target, path.resolve())
-        else:
-            module, source = _imported(target, path)
-    notes = tuple(words for _, words in surroundings.changes(before, "the environment", "the warning filters"))
-    return _offered(target, module, source, notes)
+    try:
+        with surroundings.listening(f"importing the {role}"), staying():
+            if target.endswith(".py") or "/" in target or "\\" in target:
+                source: Path | None = _file(path)
+                module = _execute(path.resolve())
+            else:
+                module, source = _imported(target, path)
+        notes = tuple(words for _, words in surroundings.changes(before, "the environment", "the warning filters"))
+        return _offered(target, module, source, notes)
+    except BadCandidate as error:
+        raise BadCandidate(f"{role} {target!r} {error}") from error.__cause__
 
 
-def _file(target: str, path: Path) -> Path:
+def _file(path: Path) -> Path:
     """The path of a file that can be executed, or BadCandidate."""
+    if not is_text(path.resolve()):
+        raise BadCandidate("has bytes in its path that are no UTF-8, which no report or script can hold: rename it")
     if path.is_dir():
-        raise BadCandidate(f"candidate {target!r} is a folder; name a file, or a package by its dotted name")
+        raise BadCandidate("is a folder; name a file, or a package by its dotted name")
     if not path.is_file():
-        raise BadCandidate(f"candidate {target!r} is no file; allowed: {ALLOWED}")
+        raise BadCandidate(f"is no file; allowed: {ALLOWED}")
     if path.suffix != ".py":
-        raise BadCandidate(f"candidate {target!r} does not end in .py; allowed: {ALLOWED}")
+        raise BadCandidate(f"does not end in .py; allowed: {ALLOWED}")
     return path.resolve()
 
 
 def _imported(target: str, path: Path) -> tuple[ModuleType, Path | None]:
     """A module by its name, and where its source is; `path` is what the name would be as a file."""
     if path.is_file():
-        raise BadCandidate(f"candidate {target!r} is a file that does not end in .py; allowed: {ALLOWED}")
+        raise BadCandidate(f"is a file that does not end in .py; allowed: {ALLOWED}")
     if not all(part.isidentifier() for part in target.split(".")):
-        raise BadCandidate(f"candidate {target!r} is neither a .py file nor a module name; allowed: {ALLOWED}")
+        raise BadCandidate(f"is neither a .py file nor a module name; allowed: {ALLOWED}")
     with _shims():
-        spec = _guarded(target, None, lambda: _spec(target))
+        spec = _guarded(None, lambda: _spec(target))
         if spec is None:
-            raise BadCandidate(f"candidate {target!r} is no module that can be found; allowed: {ALLOWED}")
+            raise BadCandidate(f"is no module that can be found; allowed: {ALLOWED}")
         origin = Path(spec.origin) if spec.has_location and spec.origin else None
-        return _guarded(target, origin, lambda: importlib.import_module(target)), origin
+        return _guarded(origin, lambda: importlib.import_module(target)), origin
 
 
 def _spec(target: str) -> ModuleSpec | None:
@@ -123,12 +130,12 @@ def _offered(target: str, module: ModuleType, path: Path | None, notes: tuple[st
         if function is None:
             continue
         if not callable(function):
-            raise BadCandidate(f"candidate {target!r}: {name} is {function!r}, not a function")
+            raise BadCandidate(f"has a wrong operator: {name} is {function!r}, not a function")
         if fault := signature_fault(name, function):
-            raise BadCandidate(f"candidate {target!r}: {fault}")
+            raise BadCandidate(f"has a wrong operator: {fault}")
         operators[name] = function
     if not operators:
-        raise BadCandidate(f"candidate {target!r} offers no operator; allowed: {ALLOWED}")
+        raise BadCandidate(f"offers no operator; allowed: {ALLOWED}")
     return Candidate(target, path, _digest(path), operators, notes)
 
 
@@ -140,37 +147,46 @@ def _digest(path: Path | None) -> str:
     return hashlib.sha256(b"".join(one.read_bytes() for one in files)).hexdigest()[:12]
 
 
-def _execute(target: str, path: Path) -> ModuleType:
+def _execute(path: Path) -> ModuleType:
+    try:
+        compile(path.read_bytes(), str(path), "exec")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # null bytes; nested too deeply
+        raise BadCandidate(_no_python(error, path.name)) from error
     name = f"candidate_{path.stem}_{_digest(path)}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise BadCandidate(f"candidate {target!r} is no Python file; allowed: {ALLOWED}")
+        raise BadCandidate(f"is no Python file; allowed: {ALLOWED}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     loader = spec.loader
     with _shims():
-        _guarded(target, path, lambda: loader.exec_module(module))
+        _guarded(path, lambda: loader.exec_module(module))
     return module
 
 
-def _guarded(target: str, path: Path | None, action: Callable[[], Result]) -> Result:
+def _no_python(error: Exception, name: str) -> str:
+    """Why a source is no Python, with its line where one is known."""
+    message = getattr(error, "msg", str(error) or "nested too deeply")
+    line = getattr(error, "lineno", None)
+    return f"is not Python: {message} ({name}{f':{line}' if line else ''})"
+
+
+def _guarded(path: Path | None, action: Callable[[], Result]) -> Result:
     """Runs an import; whatever it raises becomes one line with the candidate's line, in `path` where that is known."""
     try:
         return action()
-    except SyntaxError as error:
-        place = f"{Path(error.filename or target).name}:{error.lineno}"
-        raise BadCandidate(f"candidate {target!r} is not Python: {error.msg} ({place})") from error
+    except SyntaxError as error:  # of what it imports
+        raise BadCandidate(_no_python(error, Path(error.filename or "a module").name)) from error
     except ImportError as error:
         shims = "vllm.triton_utils is the only module supplied where it is absent"
         words = f"imports what is not here: {one_line(error)} ({line_of(error, path)}; {shims})"
-        raise BadCandidate(f"candidate {target!r} {words}") from error
+        raise BadCandidate(words) from error
     except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
         if is_of_the_user(error):
             raise
-        if isinstance(error, ValueError) and "null bytes" in str(error):  # a SyntaxError from Python 3.11.4 on
-            raise BadCandidate(f"candidate {target!r} is not Python: {error} ({Path(target).name})") from error
-        words = f"fails when executed: {type(error).__name__}: {one_line(error)} ({line_of(error, path)})"
-        raise BadCandidate(f"candidate {target!r} {words}") from error
+        kind = "calls" if isinstance(error, Leaving) else f"{type(error).__name__}:"
+        words = f"fails when executed: {kind} {one_line(error)} ({line_of(error, path)})"
+        raise BadCandidate(words) from error
 
 
 def one_line(error: BaseException) -> str:

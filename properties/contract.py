@@ -40,6 +40,17 @@ DEFAULTS = {"activation": None, "use_residual": True, "num_padded_tokens": None}
 OPERATORS: dict[str, tuple[str, ...]] = {"fused_sconv": FUSED_SCONV, "sconv_seq_metadata": SEQ_METADATA}
 
 
+def result_fault(result: torch.Tensor, x: torch.Tensor) -> str:
+    """What keeps a result from being read as numbers in memory of its own, or ""; its shape and dtype come later."""
+    for what in ("layout", "device"):
+        if (found := getattr(result, what)) != getattr(x, what):
+            return f"returned {what} {found}, but should return that of x, {getattr(x, what)}"
+    if result.is_nested or type(result).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = "a nested tensor" if result.is_nested else type(result).__name__
+        return f"returned {kind}, but should return a tensor in memory of its own"
+    return ""
+
+
 def signature_fault(name: str, function: Callable[..., object]) -> str | None:
     """Says in one line how `function` departs from the contract's signature of `name`, or None.
 

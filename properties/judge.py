@@ -31,7 +31,7 @@ class Judge:
         engine = engines.choose(engine_name)
         ops = engine.bind(candidate.load(target, base))
         if baseline is not None:
-            ops.baseline = Baseline(candidate.load(baseline, base), engine)
+            ops.baseline = Baseline(candidate.load(baseline, base, "baseline"), engine)
         return cls(ops, engine)
 
     def header(self, profile: str) -> list[str]:

@@ -6,3 +6,12 @@ from __future__ import annotations
 def printable(text: str) -> str:
     """The text, characters that move a cursor, turn the writing round or have no encoding written as escapes."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def is_text(words: object) -> bool:
+    """Whether something, as a path, can be written as UTF-8: a file's name may hold any bytes."""
+    try:
+        str(words).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,8 @@ import torch
 from torch.utils import _device
 
 from properties import tally
+from properties.hearing import Heard
+from properties.leaving import staying
 from properties.printable import printable
 from properties.verdict import Violation
 
@@ -93,7 +95,45 @@ def _nowhere(before: Any, after: Any) -> str:
     return ""
 
 
+# Where an operator finds the functions that it calls.
+_OF_TORCH: dict[str, Any] = {"torch": torch, "torch.nn.functional": torch.nn.functional, "torch.Tensor": torch.Tensor}
+
+
+def _functions() -> dict[str, dict[str, Any]]:
+    return {home: vars(one).copy() for home, one in _OF_TORCH.items()}  # dict(vars(one)) takes three times as long
+
+
+def _replaced(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
+    """What stands for something else now, as home and name; what a late import adds, or wraps as Dynamo does, may."""
+    found = []
+    for home, old in before.items():
+        new = after[home]
+        names = [name for name in old if new.get(name) is not old[name] and not isinstance(old[name], type)]
+        if home == "torch.Tensor":  # most of its methods are those of a class in C, which new ones hide
+            names += sorted(name for name in new.keys() - old.keys() if hasattr(torch._C.TensorBase, name))
+        wrapped = {name for name in names if name in old and getattr(new.get(name), "__wrapped__", None) is old[name]}
+        found += [(home, name) for name in names if name not in wrapped]
+    return found
+
+
+def _set_functions(wanted: dict[str, dict[str, Any]]) -> None:
+    for home, name in _replaced(wanted, _functions()):
+        if name in wanted[home]:
+            setattr(_OF_TORCH[home], name, wanted[home][name])
+        else:
+            delattr(_OF_TORCH[home], name)
+
+
 SETTINGS = (
+    # First, since the others are put back with them.
+    Setting(
+        "functions of torch",
+        _functions,
+        _set_functions,
+        lambda before, after: f"({', '.join('.'.join(one) for one in _replaced(before, after))})",
+        is_forbidden=False,
+        differs=lambda before, after: before != after and bool(_replaced(before, after)),
+    ),
     Setting("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
     Setting("torch's default device", lambda: _device.CURRENT_DEVICE, torch.set_default_device),
     Setting("torch's gradient mode", torch.is_grad_enabled, torch._C._set_grad_enabled),
@@ -155,7 +195,7 @@ def kept(called: str, judged: str, case: object) -> Iterator[None]:
     __tracebackhide__ = True
     before, failed = state(), True
     try:
-        with listening(called):
+        with listening(called), staying():
             yield
         failed = False
     finally:
@@ -179,7 +219,7 @@ def restored() -> Iterator[None]:
     """Puts back what is changed inside, and tells nobody."""
     before = state()
     try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), staying():
             yield
     finally:
         changes(before)
@@ -206,35 +246,23 @@ def lines() -> list[str]:
     ]
 
 
-class _Heard:
-    """Keeps the beginning of what is written, and passes on what nobody captures: to a terminal, not to pytest."""
-
-    def __init__(self, onto: Any, is_captured: bool) -> None:
-        self.onto, self.is_captured, self.beginning = onto, is_captured, ""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.onto, name)  # encoding, buffer, isatty
-
-    def write(self, text: str) -> int:
-        if len(self.beginning) < 80:
-            self.beginning += text
-        return len(text) if self.is_captured else int(self.onto.write(text))
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-
 @contextmanager
 def listening(called: str) -> Iterator[None]:
-    """Notes that an operator prints; pytest would show it once for each of a failing test's cases."""
+    """Notes what is printed; pytest would show it once for each of a failing test's cases."""
     streams = sys.stdout, sys.stderr
-    sys.stdout = out = _Heard(sys.stdout, sys.stdout is not sys.__stdout__)
-    sys.stderr = err = _Heard(sys.stderr, sys.stderr is not sys.__stderr__)
+    sys.stdout = out = Heard(sys.stdout, sys.stdout is not sys.__stdout__, 1)
+    sys.stderr = err = Heard(sys.stderr, sys.stderr is not sys.__stderr__, 2)
     try:
         yield
     finally:
+        now = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = streams
-        for name, heard in (("printed", out), ("wrote to stderr", err)):
+        for name, heard, left in (("stdout", out, now[0]), ("stderr", err, now[1])):
+            heard.settle()
             if first := heard.beginning.strip():
-                note(f"{called} {name}", first.splitlines()[0][:60])
+                verb = "printed" if name == "stdout" else "wrote to stderr"
+                note(f"{called} {verb}", first.splitlines()[0][:60])
+            if heard.is_closed:
+                note(f"{called} closed sys.{name}")
+            if left is not heard:
+                note(f"{called} replaced sys.{name}")

@@ -170,10 +170,11 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         others = count.dtypes - count.violated_dtypes
         words = [f"in {', '.join(sorted(count.violated_dtypes))}"] if count.violated_dtypes else []
         words += [f"{', '.join(sorted(others))} held"] if others and words else []
-        return VIOLATED, "; ".join(words)
+        return VIOLATED, "; ".join([*words, *sorted(count.reasons)])
     missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
     if count.reasons:
-        return NOT_JUDGED, "; ".join(sorted(count.reasons))
+        held = [f"{', '.join(sorted(count.dtypes))} held"] if count.excused and count.dtypes else []
+        return NOT_JUDGED, "; ".join([*sorted(count.reasons), *held])
     if not count.judged:
         return NOT_JUDGED, "no case was judged"
     if missing:

@@ -72,6 +72,11 @@ class Spread:
     elements: tuple[tuple[int, int, float], ...] = ()
 
 
+def by_size(case: str | None) -> tuple[int, str]:
+    """What orders the failing cases of a property by their text: the first one is told in full, wherever any is."""
+    return len(case or ""), case or ""
+
+
 MOST_ELEMENTS = 4096  # of a spread: a picture shows no more
 
 

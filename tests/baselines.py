@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression  # what -m is read by; nothing public does
+
+from properties import tally
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,9 +17,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Says that the group needs the option."""
-    if config.getoption("-m") == "baseline" and not config.getoption("--baseline"):
+    """Says that the group needs the option, and the option the group."""
+    groups, given = config.getoption("-m"), config.getoption("--baseline")
+    if groups == "baseline" and not given:
         raise pytest.UsageError("-m baseline needs --baseline PATH|MODULE, the kernel to compare with")
+    if groups and given and not takes_baseline(groups):
+        words = f"-m {groups!r} leaves out the group baseline, so --baseline {given} would compare nothing"
+        raise pytest.UsageError(f"{words}; add it: -m {f'{groups} or baseline'!r}")
+
+
+def takes_baseline(groups: str) -> bool:
+    """Whether an expression of `-m` selects the tests of the group; one that is none, pytest tells itself."""
+    try:
+        return Expression.compile(groups).evaluate(lambda name, /, **values: name == "baseline")
+    except SyntaxError:
+        return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says where files, names or -k select no test of the group, though the option is given."""
+    if (
+        tally.COUNTS
+        and config.getoption("--baseline")
+        and not any(name.startswith("baseline.") for name in tally.COUNTS)
+    ):
+        terminalreporter.write_line("note: --baseline compared nothing, for no test of the group baseline was selected")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

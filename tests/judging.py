@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +23,7 @@ from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
 from tests.keys import FOUND
 from tests.reproducing import how_to_see_it_again
+from tests.stored import Stored
 
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
@@ -54,15 +56,18 @@ def judge(
         __tracebackhide__ = True
         patience.run(invariant, ops.configured(choice), case)
 
-    # Hypothesis files failures under the function's source and digest: one digest per property and dtype.
-    every_case._hypothesis_internal_add_digest = request.node.name.encode()  # type: ignore[attr-defined]  # as its plugin
+    # Hypothesis files failures under the function's source and digest: one digest per property, dtype and candidate.
+    digest = f"{request.node.name} of {ops.candidate.target}".encode()
+    every_case._hypothesis_internal_add_digest = digest  # type: ignore[attr-defined]  # as its plugin
     count = round(share * settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES)))
     choices = range(ops.configurations)
     test: Callable[[], None]
     if isinstance(cases, SearchStrategy):
-        test = settings(max_examples=count)(given(cases, sampled_from(choices))(every_case))
+        database = settings().database
+        run = settings(max_examples=count, database=Stored(database) if database else None)
+        test = run(given(cases, sampled_from(choices))(every_case))
     else:
-        test = partial(live, cases, invariant, ops, patience, request.node.name, -(-count // LIFE))
+        test = partial(live, cases, invariant, ops, patience, digest, -(-count // LIFE))
     found: Exception | None = None
     again = ""
     try:
@@ -86,17 +91,16 @@ def judge(
     if found is not None:
         if isinstance(found, Violation):
             found.explain()
-            request.node.stash[FOUND] = found  # for the report
-            request.node.user_properties.append(("violated", found.property_name))
+            request.node.stash[FOUND] = found  # for what is told of the run
         words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
         command = how_to_see_it_again(request, ops, found if isinstance(found, Violation) else None)
         pytest.fail(f"{words}\n{command}", pytrace=False)
 
 
 def live(
-    machine: Machine, invariant: Callable[[Any, Any], None], ops: Ops, patience: Patience, name: str, count: int
+    machine: Machine, invariant: Callable[[Any, Any], None], ops: Ops, patience: Patience, digest: bytes, count: int
 ) -> None:
-    """Runs a state machine over so many lives; under `name` Hypothesis files their failures, which are then reduced."""
+    """Runs a state machine over so many lives; under `digest` Hypothesis files their failures, then reduced."""
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
 
@@ -110,7 +114,7 @@ def live(
             return violation.case
         return None
 
-    begin._hypothesis_internal_add_digest = name.encode()  # type: ignore[attr-defined]  # as its pytest plugin does
+    begin._hypothesis_internal_add_digest = digest  # type: ignore[attr-defined]  # as its pytest plugin does
     phases = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
     each = -(-count // ops.configurations)
     steps = settings(max_examples=each, stateful_step_count=RULES, phases=phases)
@@ -152,21 +156,25 @@ class OutOfPatience(BaseException):
 
 
 class Patience:
-    """Bounds the time spent on shrinking: the first failures of a process get the most."""
+    """Bounds the time spent on shrinking: the first failures of a process get the most.
+
+    The time is the processor's, the compiler's processes included, so that others on the machine make no case larger.
+    """
 
     seconds = 6.0  # for the first failing test of a process, half of it for the second, a third for the next
     least = 1.0
+    longest = 10  # times as long at most by the clock on the wall, for what waits or is starved
     failures = 0  # of this process, over all tests
 
     def __init__(self) -> None:
-        self.deadline: float | None = None
+        self.ends: tuple[float, float] | None = None  # by the processor and by the clock
         self.smallest: Exception | None = None
         self.length = 0
 
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
         """Judges a case, or ends the test once a failure is known and its time is over."""
         __tracebackhide__ = True
-        if self.deadline is not None and time.monotonic() > self.deadline:
+        if self.ends is not None and any(now > end for now, end in zip(self.now(), self.ends, strict=True)):
             raise OutOfPatience
         try:
             invariant(ops, case)
@@ -176,11 +184,18 @@ class Patience:
 
     def keep(self, error: Exception, case: Any) -> None:
         """Keeps a failure if its case is the shortest, and lets the time for shrinking begin with the first."""
-        if self.deadline is None:
+        if self.ends is None:
             Patience.failures += 1
-            self.deadline = time.monotonic() + max(self.least, self.seconds / Patience.failures)
+            spent, clock = self.now()
+            seconds = max(self.least, self.seconds / Patience.failures)
+            self.ends = spent + seconds, clock + self.longest * seconds
         if self.smallest is None or len(repr(case)) <= self.length:
             self.smallest, self.length = error, len(repr(case))
+
+    @staticmethod
+    def now() -> tuple[float, float]:
+        """Seconds of the processor that this process and its ended children have used, and those of the clock."""
+        return sum(os.times()[:4]), time.monotonic()
 
 
 def dtype_or_leave(ops: Ops, dtype: str) -> str:

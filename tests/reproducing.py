@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from properties.engines.base import Ops
+from properties.printable import printable
 from properties.reproducer import Unwritable, forget, write
 from properties.verdict import Violation
 
@@ -56,6 +57,12 @@ def command(request: pytest.FixtureRequest, ops: Ops) -> str:
         "--engine",
         ops.engine.name,
     ]
-    if ops.baseline:
+    if ops.baseline and request.node.get_closest_marker("baseline"):
         words += ["--baseline", ops.baseline.candidate.target]
-    return f"cd {shlex.quote(str(root))} && {shlex.join(map(str, words))}"
+    return f"cd {quoted(root)} && {' '.join(map(quoted, words))}"
+
+
+def quoted(word: object) -> str:
+    """A word for a shell, on one line: a path may have a line's end in it."""
+    inside = str(word).replace("\\", "\\\\").replace("'", "\\'")
+    return shlex.quote(str(word)) if str(word).isprintable() else f"$'{printable(inside)}'"

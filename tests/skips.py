@@ -111,7 +111,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for skip in item.config.stash.get(SKIPS, []):
         if skip.covers(item):
             count = tally.COUNTS.setdefault(skip.property_name, tally.Count())
-            count.reasons.add(f"skipped{f' for {skip.parameters}' * bool(skip.parameters)}: {skip.why}")
+            count.reasons.add(f"skipped{f' in {skip.parameters}' * bool(skip.parameters)}: {skip.why}")
             count.excused = True
             pytest.skip(f"not judged [{skip.property_name}]: {skip.why}")
 

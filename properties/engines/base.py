@@ -15,9 +15,10 @@ from properties import configurations, surroundings, tally
 from properties.calls import Rerun
 from properties.candidate import Candidate, one_line, source_of
 from properties.configurations import Watch
-from properties.contract import OPERATORS, WRITTEN
+from properties.contract import OPERATORS, WRITTEN, result_fault
 from properties.engines.recording import Recording
 from properties.interrupts import is_of_the_user
+from properties.leaving import Leaving, staying
 from properties.ttir import Accesses, Launch, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
@@ -165,8 +166,13 @@ class Ops:
 
     def _again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
         """One call in a configuration; what is seen does not count. The result, and accesses if they are seen."""
-        with self.engine.watching() as accesses, frontend.choosing(choice):
-            return self.candidate.operators["fused_sconv"](**arguments), accesses
+        with self.engine.watching() as accesses, frontend.choosing(choice), staying():
+            try:
+                return self.candidate.operators["fused_sconv"](**arguments), accesses
+            except BaseException as error:  # as in _call
+                if isinstance(error, Exception) or is_of_the_user(error):
+                    raise
+                raise RuntimeError(f"made again, the call raised {type(error).__name__}: {one_line(error)}") from error
 
     def constants(self, operator: str, **named: Any) -> set[int]:
         """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
@@ -199,6 +205,8 @@ class Ops:
                 if is_of_the_user(error):
                     raise
                 raise self._raised(operator, error) from error
+        if isinstance(result, torch.Tensor) and "x" in given and (fault := result_fault(result, given["x"])):
+            raise Violation(self._property, operator, got=fault, case=self._case)
         self._observe(operator, context, result)
         return result
 
@@ -244,7 +252,10 @@ class Ops:
     def _raised(self, operator: str, error: BaseException) -> BaseException:
         if (own := self.engine.own_error(error)) is not None:
             return own
-        got = f"raised {type(error).__name__} on a case that the contract allows: {one_line(error)}"
+        on = "on a case that the contract allows"
+        got = f"raised {type(error).__name__} {on}: {one_line(error)}"
+        if isinstance(error, Leaving):
+            got = f"called {one_line(error)} {on}"
         return Violation(self._property, operator, got=got, at=source_of(error, self.candidate.path), case=self._case)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from properties import catalogue, configurations, tally
 from properties.judge import Judge
-from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size
 
 VERSION = (
     1  # of the schema: fields may be added under the same number, none is renamed, removed or given another meaning
@@ -125,11 +125,12 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
     count, entry = tally.COUNTS.get(name, tally.Count()), tally.CATALOGUE.get(name)
     what, reason = tally.verdict(name, count)
     violations = [_violation(test) for test in tests if test.violation]
+    violations.sort(key=lambda one: (by_size(one["case"]), one["test"]))
     reasons = {reason} if reason else set()
     # What no count tells: tests that failed over something else, whose process ended, or that were skipped at once.
     untold = {_in_short(test) for test in tests if test.verdict == NOT_JUDGED}
     if violations:
-        what, reasons = VIOLATED, set()
+        what, reasons = VIOLATED, set(count.reasons)
     elif what == VIOLATED and count.examples:
         reasons = {", ".join(["seen while others were judged", *reasons])}
     elif what == HOLDS and any(test.outcome == "failed" for test in tests):

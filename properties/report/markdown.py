@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+import os
 import re
+import shlex
+from pathlib import Path
 from typing import Any
 
 from properties.report.document import environment_lines, failing, reproduction, totals_line
@@ -38,8 +41,7 @@ def rendered(report: Report) -> str:
 def _found(one: Report) -> list[Report]:
     """What is to be told of a property: its own violations, or what was seen of it while another was judged."""
     beside = [{"text": text, "headline": text.partition("\n")[0], "dtype": None} for text in one["seen_beside"]]
-    own = sorted(one["violations"], key=lambda each: len(each["case"] or ""))
-    return own or (beside if one["verdict"] == VIOLATED else [])
+    return one["violations"] or (beside if one["verdict"] == VIOLATED else [])
 
 
 def _verdict(report: Report) -> list[str]:
@@ -63,7 +65,7 @@ def _rows(properties: list[Report]) -> list[str]:
     lines = ["| | property | cases | seconds | |", "|---|---|--:|--:|---|"]
     for one in properties:
         dtypes = [dtype for dtype, verdict in one["dtypes"].items() if verdict == one["verdict"] == VIOLATED]
-        reason = ", ".join(dtypes) if dtypes else "; ".join(one["reasons"])
+        reason = "; ".join([", ".join(dtypes), *one["reasons"]] if dtypes else one["reasons"])
         lines.append(
             f"| {MARKS[one['verdict']]} | `{one['name']}` | {one['cases']:,} | {one['seconds']:.1f} | {_cell(reason)} |"
         )
@@ -79,7 +81,8 @@ def _environment(report: Report) -> list[str]:
 
 def _section(one: Report, found: Report, *others: Report) -> str:
     """One property, folded: its smallest failing case in full, how to see it again, first lines of the others."""
-    again, script = reproduction(found["text"])
+    command, script = reproduction(found["text"])
+    again = anywhere(command)
     text = found["text"].partition("Reproduce:")[0].strip() if again else found["text"].strip()
     body = cut(text, MOST_OF_SECTION)
     parts = [
@@ -89,7 +92,7 @@ def _section(one: Report, found: Report, *others: Report) -> str:
         one["sentence"] and _cell(one["sentence"]),
         "",
         fenced(body, "text"),
-        *(["", fenced(cut(again, 2_000), "sh")] if again else []),
+        *(["", "In a checkout of the judge:", "", fenced(cut(again, 2_000), "sh")] if again else []),
         *(["", _script(script)] if script else []),
         *(["", *(f"- {_headline(other)}" for other in others[:MOST_OTHERS])] if others else []),
         *([f"- … and {len(others) - MOST_OTHERS} more"] if len(others) > MOST_OTHERS else []),
@@ -102,7 +105,24 @@ def _section(one: Report, found: Report, *others: Report) -> str:
 def _script(lines: str) -> str:
     """Where a script is, or why there is none: the first word as it stands, the rest as code."""
     name, _, rest = lines.partition(": ")
-    return f"{name}: {code(cut(rest, 300))}"
+    return f"{name}: {code(cut(Path(rest).name if Path(rest).is_absolute() else rest, 300))}"
+
+
+def anywhere(command: str) -> str:
+    """A command for a reader whose checkout lies elsewhere: without the way to this one, paths relative to it."""
+    try:
+        cd, root, also, python, *words = shlex.split(command)
+    except ValueError:
+        return command
+    if (cd, also) != ("cd", "&&") or "$'" in command:
+        return command
+    return shlex.join(["python" if Path(python).is_absolute() else python, *(_beside(word, root) for word in words)])
+
+
+def _beside(word: str, root: str) -> str:
+    """A path relative to the checkout where it lies inside or beside it; any other word as it is."""
+    relative = os.path.relpath(word, root) if Path(word).is_absolute() else word
+    return word if relative.startswith(os.path.join("..", "..")) else relative
 
 
 def _headline(found: Report) -> str:

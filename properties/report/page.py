@@ -65,7 +65,7 @@ def rendered(report: Report) -> str:
 def failures(one: Report) -> list[Failure]:
     """What is to be shown of a property: its failing cases, then what was seen while another was judged."""
     beside = [_told_only(text) for text in one["seen_beside"]]
-    return [*map(_failure, sorted(one["violations"], key=lambda each: len(each["case"] or ""))), *beside]
+    return [*map(_failure, one["violations"]), *beside]
 
 
 def _failure(found: Report) -> Failure:

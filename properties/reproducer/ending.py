@@ -67,6 +67,8 @@ def ending(
         return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0])
     if got.startswith("raised "):
         return Raised(told=" ".join(got.split()[:2]) + ":")
+    if got.startswith("called os."):
+        raise Unwritable("a script would end where the call ends the process, with an exit code of the kernel's choice")
     if got.startswith("returned "):
         return Returned(told="returned memory of" if "memory" in got else got.split(", but")[0].split(" of ")[0])
     if got.startswith("changed "):

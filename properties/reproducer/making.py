@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import io
 import os
+import re
 import runpy
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +28,7 @@ from properties.reproducer.relevance import REDUCTIONS, is_large
 from properties.reproducer.text import Subject, text
 from properties.surroundings import restored
 from properties.ttir import Machine
-from properties.verdict import NotJudged, Violation
+from properties.verdict import NotJudged, Violation, by_size
 
 HEAD = '"""Violation: '  # how every script begins
 
@@ -138,7 +140,8 @@ def _restore(argv: list[str], path: list[str], known: set[str]) -> Any:
 def write(folder: Path, ops: Ops, violation: Violation) -> Path:
     """Writes the script of a violation into a folder and returns its path. Raises Unwritable.
 
-    Of several scripts of one property, as of its dtypes, which several processes may write, the shortest stays.
+    Of several scripts of one property, as of its dtypes, which several processes may write, that of the smallest case
+    stays.
     """
     path = folder / file_name(violation.property_name)
     try:
@@ -148,11 +151,29 @@ def write(folder: Path, ops: Ops, violation: Violation) -> Path:
     except Exception as error:  # the violation itself must not be lost over its script
         raise Unwritable(f"making it ended with {type(error).__name__}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or len(script) < len(path.read_text()):
-        mine = path.with_suffix(f".{os.getpid()}")
-        mine.write_text(script)
-        mine.replace(path)
+    with _alone(folder):
+        if not path.exists() or by_size(_case(script)) < by_size(_case(path.read_text())):
+            mine = path.with_suffix(f".{os.getpid()}")
+            mine.write_text(script)
+            mine.replace(path)
     return path
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Lets one process at a time compare and replace."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _case(script: str) -> str:
+    """The failing case in a script's head."""
+    found = re.search(r"^Failing case: (.*)$", script, re.M)
+    return found[1] if found else ""
 
 
 def forget(folder: Path) -> None:

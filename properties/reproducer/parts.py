@@ -19,7 +19,7 @@ or the place of a hazard, is another than above.
 
 LOAD = """
 PROPERTY = "{property}"
-TARGET = sys.argv[1] if len(sys.argv) > 1 else "{target}"
+TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
 MACHINE = sys.modules.get("properties.ttir")  # set where the machine runs this script
 DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
 if not os.path.isfile(TARGET):
@@ -33,7 +33,7 @@ if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
     sys.exit(2)
 """
 
-PATH = """sys.path.insert(0, "{root}")
+PATH = """sys.path.insert(0, {root!r})
 """
 
 SHIM = """if "vllm" not in sys.modules and importlib.util.find_spec("vllm") is None:  # what kernel files take
@@ -143,9 +143,8 @@ def check(out, x, others):
     """What is wrong with a result before its values are looked at, or ''."""
     if not isinstance(out, torch.Tensor):
         return f"returned {type(out).__name__}, but should return a tensor"
-    for what, is_right in (("shape", out.shape == x.shape), ("dtype", out.dtype == x.dtype),
-                           ("device", out.device == x.device)):
-        if not is_right:
+    for what in ("layout", "device", "shape", "dtype"):
+        if getattr(out, what) != getattr(x, what):
             return f"returned {what} {getattr(out, what)}, but should return that of x, {getattr(x, what)}"
     for name, other in others.items():
         if out.numel() and out.untyped_storage().data_ptr() == other.untyped_storage().data_ptr():

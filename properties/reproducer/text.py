@@ -66,11 +66,21 @@ def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version],
 
 
 def _head(subject: Subject) -> str:
-    words = str(subject.violation).replace("\\", "\\\\").replace('"""', "'''")
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
     seen = f"Python {platform.python_version()}, {versions}, {subject.engine}"
-    title = subject.candidate.title
-    return parts.HEAD.format(words=words, versions=seen, title=title, name=subject.name, root=ROOT, note=subject.note)
+    return parts.HEAD.format(
+        words=_inside(str(subject.violation)),
+        note=subject.note,
+        versions=_inside(seen),
+        title=_inside(subject.candidate.title),
+        name=subject.name,
+        root=_inside(str(ROOT)),
+    )
+
+
+def _inside(words: str) -> str:
+    """Words as they read in a docstring."""
+    return words.replace("\\", "\\\\").replace('"""', "'''")
 
 
 def _imports(code: str) -> str:

@@ -47,7 +47,8 @@ def written(tmp_path, text, name="kernel.py"):
 REFUSED = [
     ("empty.py", "", "offers no operator; allowed: a file ending in .py or a module name that offers fused_sconv or"),
     ("README.md", "# sconv\n", "does not end in .py; allowed: "),
-    ("zeros.py", b"\0\0", "is not Python: source code string cannot contain null bytes (zeros.py"),
+    ("zeros.py", b"\0\0", "is not Python: source code string cannot contain null bytes (zeros.py)"),
+    ("deep.py", "x = " + "-" * 200_000 + "1\n", "is not Python: "),
     ("syntax.py", "x = 1\nif x\n", "is not Python: expected ':' (syntax.py:2)"),
     ("indent.py", "def f():\nx = 1\n", "is not Python: expected an indented block after function definition on line 1"),
     ("latin.py", b"x = '\xe9'\n", "is not Python: (unicode error) 'utf-8' codec can't decode byte 0xe9"),
@@ -55,6 +56,7 @@ REFUSED = [
     ("inside.py", "from vllm import _custom_ops\n", "imports what is not here: cannot import name '_custom_ops' from "),
     ("raises.py", "import json\n\njson.loads('{')\n", "fails when executed: JSONDecodeError: Expecting property name"),
     ("leaves.py", "import sys\nsys.exit('no GPU')\n", "fails when executed: SystemExit: no GPU (leaves.py:2)"),
+    ("exits.py", "import os\nos._exit(0)\n", "fails when executed: calls os._exit(0) (exits.py:2)"),
     ("stops.py", "raise KeyboardInterrupt\n", "fails when executed: KeyboardInterrupt: no message (stops.py:1)"),
     ("skips.py", "import pytest\npytest.skip('x', allow_module_level=True)\n", "fails when executed: Skipped: "),
     ("names.py", CALLS.format("pass").replace("(x, weight, ", "(inputs, weight, "), "must take (x, weight, cache, "),
@@ -101,11 +103,19 @@ FORBIDDEN = [
     ("raise ValueError('bad\\nshape')", "raised ValueError on a case that the contract allows: bad shape"),
     ("sys.exit(3)", "raised SystemExit on a case that the contract allows: 3"),
     ("raise KeyboardInterrupt", "raised KeyboardInterrupt on a case that the contract allows: no message"),
+    ("os._exit(0)", "called os._exit(0) on a case that the contract allows"),
+    ("os.execv('/bin/true', ['true'])", "called os.execv('/bin/true', ['true']) on a case that the contract allows"),
     ("__import__('pytest').skip('not today')", "raised Skipped on a case that the contract allows: not today"),
     ("import vllm.attention", "raised ModuleNotFoundError on a case that the contract allows: No module named 'vllm'"),
     ("return None", "returned NoneType, but should return a tensor"),
     ("return out[:-1]", "returned shape (1, 1), but should return (2, 1)"),
     ("return out.double()", "returned dtype torch.float64, but should return that of x, torch.float32"),
+    ("return out.to_sparse()", "returned layout torch.sparse_coo, but should return that of x, torch.strided"),
+    ("return out.to('meta')", "returned device meta, but should return that of x, cpu"),
+    (
+        "return torch._subclasses.FakeTensorMode().from_tensor(out)",
+        "returned FakeTensor, but should return a tensor in memory of its own",
+    ),
     ("return x", "returned memory of its argument x, but should return its own"),
     ("return x[:]", "returned memory of its argument x, but should return its own"),
     ("return cache[:2, 0, 0]", "returned memory of its argument cache, but should return its own"),
@@ -174,6 +184,11 @@ def test_the_metadata_operator_is_watched_too(tmp_path):
 NOTED = [
     ("print('T =', 3)", "note       fused_sconv printed in 1 call, first 'T = 3'"),
     ("print('oh', file=sys.stderr)", "note       fused_sconv wrote to stderr in 1 call, first 'oh'"),
+    ("os.write(1, b'past Python')", "note       fused_sconv printed in 1 call, first 'past Python'"),
+    ("sys.stdout.close()", "note       fused_sconv closed sys.stdout in 1 call"),
+    ("sys.stderr = None", "note       fused_sconv replaced sys.stderr in 1 call"),
+    ("torch.empty = torch.zeros", "note       fused_sconv changed functions of torch (torch.empty) in 1 call"),
+    ("torch.Tensor.add = 3", "note       fused_sconv changed functions of torch (torch.Tensor.add) in 1 call"),
     ("warnings.simplefilter('ignore')", "note       fused_sconv changed the warning filters in 1 call"),
 ]
 
@@ -182,11 +197,13 @@ NOTED = [
 def test_a_call_that_does_what_nobody_asked_for(tmp_path, capsys, line, told):
     """Holds, and is told in one line; what it prints is not repeated for every case."""
     filters = list(warnings.filters)
+    others = sys.stdout, sys.stderr, torch.empty, torch.Tensor.add
     cache.process_frame(ops_of(tmp_path, CALLS.format(line)), CASE)
     assert tally.COUNTS[HERE].judged == 1
     assert surroundings.lines() == [told]
     assert capsys.readouterr() == ("", "")
     assert warnings.filters == filters
+    assert (sys.stdout, sys.stderr, torch.empty, torch.Tensor.add) == others
 
 
 def test_a_correct_call_changes_nothing(tmp_path):

@@ -145,7 +145,28 @@ def test_the_option(tmp_path):
     code, printed = called("tests/test_metadata.py", "-m", "baseline")
     assert (code, printed) == (4, "ERROR: -m baseline needs --baseline PATH|MODULE, the kernel to compare with\n\n")
     code, printed = called("tests/test_metadata.py", "--baseline", "none.py")
-    assert (code, printed.partition("; ")[0]) == (4, "ERROR: candidate 'none.py' is no file")
+    assert (code, printed.partition("; ")[0]) == (4, "ERROR: baseline 'none.py' is no file")
+
+
+@pytest.mark.parametrize(
+    ("groups", "is_refused"),
+    [("values or cache", True), ("not baseline", True), ("not history", False), ("values or baseline", False)],
+)
+def test_groups_that_leave_it_out(groups, is_refused):
+    """Are refused in one line that says what to write, since nothing would be compared."""
+    code, printed = called("tests/test_metadata.py", "--baseline", "sconv", "-m", groups, "--collect-only")
+    line = f"ERROR: -m '{groups}' leaves out the group baseline, so --baseline sconv would compare nothing; add it: -m "
+    assert (code == 4, printed.startswith(line)) == (is_refused, is_refused)
+
+
+def test_names_that_leave_it_out(tmp_path):
+    """Are told in one line; the command that shows a failure of another group again does not ask for it."""
+    kernel = ("--candidate", str(write_faulty("search_one_step_short", tmp_path)), "--baseline", "sconv")
+    code, printed = called("tests/test_metadata.py", "-k", "searchsorted", *kernel)
+    assert code == 1, printed
+    assert re.search(r"^Reproduce: +\S.* --engine \S+$", printed, re.M)
+    assert "note: --baseline compared nothing, for no test of the group baseline was selected" in printed
+    assert "compared nothing" not in called("tests/test_baseline.py", "-k", "metadata", *kernel)[1]
 
 
 def test_replayed(tmp_path, capsys):

@@ -131,4 +131,11 @@ def test_other_defaults(tmp_path):
 def test_an_operator_that_is_no_function(tmp_path):
     """Says what stands in the operator's place."""
     path = written(tmp_path, "fused_sconv = 3\n")
-    assert refusal(path) == f"candidate {path!r}: fused_sconv is 3, not a function"
+    assert refusal(path) == f"candidate {path!r} has a wrong operator: fused_sconv is 3, not a function"
+
+
+@pytest.mark.parametrize("role", ["candidate", "baseline"])
+def test_a_path_that_is_no_text(role):
+    """Is refused, also for the kernel to compare with."""
+    with pytest.raises(BadCandidate, match=rf"^{role} .* has bytes in its path that are no UTF-8, "):
+        load("a\udcff.py", role=role)

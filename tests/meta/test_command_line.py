@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from tests.meta.candidates.faults import write_faulty
+from tests.reproducing import quoted
 
 ROOT = Path(__file__).parents[2]
 ONE_OPERATOR = "from tests.meta.candidates.plain import sconv_seq_metadata\n"
@@ -30,6 +32,10 @@ def called(*arguments: str) -> tuple[int, str]:
         (("--candidate", "no/such.py"), "ERROR: candidate 'no/such.py' is no file; allowed: "),
         (("-m", "valuess"), "ERROR: -m names valuess, which is no group; allowed: baseline, batch, cache, graphs, "),
         (("--hypothesis-profile", "quick"), "ERROR: --hypothesis-profile 'quick' is unknown; allowed: pr, nightly, "),
+        (
+            ("-n", "1", "--report", "a\udcff"),
+            "ERROR: 'a\\udcff' has bytes that are no UTF-8, which no worker, report ",
+        ),
         (("--engine", "gpu"), "ERROR: engine 'gpu' is unknown; allowed: auto, cuda, ttir, interpreter"),
         pytest.param(
             ("--engine", "cuda"),
@@ -45,6 +51,15 @@ def test_a_wrong_request_is_one_line(arguments, line):
     assert line in printed
     assert "Traceback" not in printed
     assert len(printed.strip().splitlines()) == 1
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize("word", ["a b.py", "a'b.py", "a\nb's \\n.py", "a\x1b[1m.py"])
+def test_a_word_of_a_command(word):
+    """Stands on one line, and is what a shell makes of it."""
+    assert quoted(word).isprintable()
+    shown = subprocess.run(["bash", "-c", f"printf %s {quoted(word)}"], capture_output=True, text=True, check=True)
+    assert shown.stdout == word
 
 
 def held(printed: str) -> dict[str, int]:

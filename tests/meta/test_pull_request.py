@@ -108,6 +108,28 @@ def test_skips_and_the_file_as_it_was(kernels):
     assert "`baseline.sconv_seq_metadata`" in summary
 
 
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"ARGS": "-m valuess"}, "ERROR: -m names valuess, which is no group; "),
+        ({"SKIPS": "none.txt"}, "ERROR: --skips "),
+        ({"ARGS": "-n 0 -m values", "AGAINST_BASE": "yes"}, "ERROR: -m 'values' leaves out the group baseline, "),
+    ],
+)
+def test_a_wrong_request(kernels, wrong, line):
+    """Is told in one line, before the report of an earlier run is taken away."""
+    make_faulty(kernels)
+    commit(kernels)
+    earlier = kernels / "judge-reports/ops/my kernel/report.md"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("of an earlier run")
+    code, printed, summary = judged(kernels, **wrong)
+    assert code == 4, printed
+    assert summary.startswith(line)
+    assert printed.count("\n") == 2
+    assert earlier.read_text() == "of an earlier run"
+
+
 def test_no_kernel_changed(kernels):
     """Says so and passes."""
     (kernels / "ops/helper.py").write_text("ONE = 1\n")

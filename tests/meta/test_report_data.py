@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from properties import cases, tally
+from properties.cases import Forward
 from properties.report.data import as_data, from_data
 from properties.report.document import Outcome, environment_lines, totals_line
+from properties.report.markdown import rendered
 from properties.report.reading import read
 from properties.tally import Count
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
@@ -96,6 +98,23 @@ def test_verdicts_of_tests():
     assert exact["verdict"] == found["verdict"] == VIOLATED
     assert exact["seconds"] == found["groups"][0]["seconds"] == 3.25
     assert totals_line(found) == "1 violated, 0 hold, 0 not judged; 40 cases in 121 s"
+
+
+def test_a_dtype_that_is_skipped():
+    """Is named beside those that are violated, in the data and in the comment's table."""
+    reason = "skipped in fp16: https://example.org/1"
+    tally.COUNTS["values.dense_exact"] = Count(violated=1, reasons={reason}, excused=True)
+    found = report(outcome(violation()), Outcome(f"{EXACT}[fp16]", "skipped", text="not judged: https://example.org/1"))
+    assert found["properties"][0]["reasons"] == [reason]
+    assert f"| bf16; {reason} |" in rendered(found)
+
+
+def test_the_violation_told_in_full_comes_first():
+    """Begins with the smallest case, whichever test has it; of two of one size, the same one each time."""
+    cases_by_dtype = {"bf16": Forward(seed=12), "fp16": Forward(seed=3), "fp32": Forward(seed=2)}
+    found = [outcome(replace(violation(), case=case), f"{EXACT}[{dtype}]") for dtype, case in cases_by_dtype.items()]
+    (exact,) = report(*found)["properties"]
+    assert [one["dtype"] for one in exact["violations"]] == ["fp32", "fp16", "bf16"]
 
 
 def test_a_violation_whose_count_was_lost():

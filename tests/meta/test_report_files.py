@@ -15,7 +15,7 @@ from properties.cases import Forward
 from properties.report import markdown, page, write
 from properties.report.__main__ import main
 from properties.report.document import Outcome
-from properties.report.markdown import MOST_BYTES, cut, fenced
+from properties.report.markdown import MOST_BYTES, anywhere, cut, fenced
 from properties.tally import Count
 from tests.meta.reported import NULL_BLOCK, outcome, report, violation
 
@@ -137,11 +137,33 @@ def test_the_comment():
     assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```" in text
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("cd /a/judge && .venv/bin/python -m pytest t /a/judge/k.py", ".venv/bin/python -m pytest t k.py"),
+        ("cd /a/judge && /usr/bin/python3 -m pytest 't[x]' '/a/my k.py'", "python -m pytest 't[x]' '../my k.py'"),
+        ("cd '/a b' && python -m pytest t --candidate sconv", "python -m pytest t --candidate sconv"),
+        ("cd /a/judge && python -m pytest t /tmp/k.py", "python -m pytest t /tmp/k.py"),
+        ("cd /a && python -m pytest t $'a\\nb.py'", "cd /a && python -m pytest t $'a\\nb.py'"),
+        ("python -m 'x", "python -m 'x"),
+    ],
+)
+def test_a_command_for_a_reader_elsewhere(command, told):
+    """Names no folder of this machine where it can do without, and is the same command in another checkout."""
+    assert anywhere(command) == told
+    one = outcome(violation())
+    words = one.text.partition("Reproduce:")[0]
+    text = markdown.rendered(report(replace(one, text=f"{words}Reproduce: {command}")))
+    assert f"\nIn a checkout of the judge:\n\n```sh\n{told}\n```\n" in text
+
+
 def test_a_script_is_no_command():
     """Stands beneath the command, not in it."""
     one = outcome(violation())
     found = report(replace(one, text=f"{one.text}\nScript:       out/repro_values.py\n"))
     comment, shown = markdown.rendered(found), page.rendered(found)
+    far = report(replace(one, text=f"{one.text}\nScript:       /home/me/out/repro_values.py\n"))
+    assert "\nScript: <code>repro_values.py</code>\n" in markdown.rendered(far)
     assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```\n" in comment
     assert "\nScript: <code>out/repro_values.py</code>\n" in comment
     assert '<p class="script">Script: out/repro_values.py</p>' in shown

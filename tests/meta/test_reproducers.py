@@ -15,7 +15,7 @@ from properties.candidate import load
 from properties.cases import Forward, Geometry, Request
 from properties.engines import choose
 from properties.engines.base import Engine, Ops
-from properties.invariants import cache, graphs, history
+from properties.invariants import cache, graphs, history, values
 from properties.replays import Replays
 from properties.reproducer import Unwritable, forget, reproduce, write
 from properties.reproducer.making import file_name, run
@@ -200,6 +200,27 @@ def test_as_a_reader_of_a_pull_request_runs_it(tmp_path):
     assert (code, printed) == (0, "values.dense_exact holds in this case\n")
     code, printed = ran(str(path), "no.py")
     assert (code, printed) == (2, "there is no kernel file no.py\n")
+
+
+@pytest.mark.parametrize("name", ['a"b.py', "a'b.py", "a\nb.py", "a\\N{x}b.py", "\\\"\"\"'''.py"])
+def test_a_path_with_odd_characters(tmp_path, name):
+    """Is written into a script as Python writes it."""
+    ops = from_file(tmp_path / name, write_faulty("taps_reversed", tmp_path).read_text())
+    script = check(ops, violation(ops, "values.dense_exact", "bf16", count=10), PLAIN)
+    assert f"else {str(tmp_path / name)!r}\n" in script
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_of_several_scripts_that_of_the_smallest_case_stays(tmp_path, is_turned):
+    """Is of the case that everything else tells in full, whichever dtype is judged first and whichever is shorter."""
+    ops = Engine().bind(load(str(write_faulty("taps_reversed", tmp_path))))
+    small = Forward(Geometry(W=6), (Request(length=9),))
+    large = Forward(Geometry(W=2, dtype="fp16"), (Request(length=2),))
+    for case in (large, small)[:: -1 if is_turned else 1]:
+        found = of_case(ops, values.dense_exact, case)
+        assert found is not None
+        path = write(tmp_path, ops, found)
+    assert f"Failing case: {small!r}\n" in path.read_text()
 
 
 def test_the_option_writes_scripts(tmp_path):

@@ -17,6 +17,7 @@ from tests.meta.judging_table import bound
 
 GEOMETRY = Geometry(H=1, ws=3, N=4, W=4, off_s=0, D=3, dtype="bf16")
 CASE = Forward(GEOMETRY, (Request(0, 2), Request(4, 1)), use_residual=False)
+SKIPPED_HELD, SKIPPED_VIOLATED = "skipped in bf16; fp32 held", "in fp32; skipped in bf16"
 
 
 class Loose:
@@ -77,6 +78,8 @@ def test_a_case_pastes_back():
         (Count(), (NOT_JUDGED, "no case was judged")),
         (Count(judged=3, edges=values.NEEDS - {"cached tap"}), (NOT_JUDGED, "no case reached: cached tap")),
         (Count(judged=3, edges=set(values.NEEDS), reasons={"why"}), (NOT_JUDGED, "why")),
+        (Count(judged=3, reasons={"skipped in bf16"}, dtypes={"fp32"}, excused=True), (NOT_JUDGED, SKIPPED_HELD)),
+        (Count(violated=3, reasons={"skipped in bf16"}, violated_dtypes={"fp32"}), (VIOLATED, SKIPPED_VIOLATED)),
     ],
 )
 def test_the_three_verdicts(count, wanted):

@@ -33,7 +33,8 @@ mutants = [
     mutant("wrong", "    num_reqs = max(num_reqs - 1, 0)\\n    if num_padded_tokens is None:"),
     mutant("hangs", "    while True:\\n        pass\\n    if num_padded_tokens is None:"),
     mutant("no_python", "    if (num_padded_tokens is None:"),
-    mutant("ends", "    import os\\n    os._exit(0)\\n    if num_padded_tokens is None:"),
+    mutant("leaves", "    import os\\n    os._exit(0)\\n    if num_padded_tokens is None:"),
+    mutant("ends", "    import ctypes\\n    ctypes.CDLL(None)._exit(0)\\n    if num_padded_tokens is None:"),
 ]
 tests = ("tests/test_metadata.py::test_searchsorted", "tests/test_metadata.py::test_refuses")
 preload()
@@ -76,6 +77,7 @@ def test_what_becomes_of_mutants():
         "wrong": "killed",
         "hangs": "timeout",
         "no_python": "invalid",
+        "leaves": "killed",  # a violation: the judge has stayed
         "ends": "failed",
     }, run.stderr
     assert states["wrong"]["killed_by"] == ["metadata.searchsorted"]

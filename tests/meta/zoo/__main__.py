@@ -21,8 +21,8 @@ case, the animal violates in it the property that must catch it, and is found by
 property. From a checkout:
 
 ```
-.venv/bin/python -m tests.meta.zoo NAME > kernel.py
-.venv/bin/python -m properties.replay kernel.py PROPERTY "CASE"
+python -m tests.meta.zoo NAME > kernel.py
+python -m properties.replay kernel.py PROPERTY "CASE"
 ```
 
 | class | animal | what goes wrong | caught by | smallest known case |
