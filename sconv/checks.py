@@ -11,7 +11,6 @@ import torch
 INPUT_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WEIGHT_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 ACTIVATIONS = (None, "silu", "swish")
-MAX_GRID_AXIS = 65_535  # CUDA's limit on every grid axis but the first
 
 
 def check_tensor(
@@ -104,14 +103,6 @@ def check_fused_arguments(
         raise ValueError(f"activation is {activation!r}, but must be None, 'silu' or 'swish'")
     if not isinstance(use_residual, bool):
         raise TypeError(f"use_residual is {use_residual!r}, but must be True or False")
-
-
-def check_channel_tiles(channel_tiles: int, H: int, ws: int) -> None:
-    """Raises if the channel tiles of one row do not fit the second axis of a launch grid."""
-    if channel_tiles > MAX_GRID_AXIS:
-        raise ValueError(
-            f"H = {H}, ws = {ws} make {channel_tiles} channel tiles, but there may be at most {MAX_GRID_AXIS}"
-        )
 
 
 def check_metadata_arguments(

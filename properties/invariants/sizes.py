@@ -110,7 +110,7 @@ def metadata_edges_reached(case: Metadata) -> frozenset[str]:
 def _as_reference(ops: Any, property_name: str, case: Forward) -> None:
     """Output and whole cache are what the dense reference says, bit for bit."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     out = forward(ops, batch, property_name)
     truth, _ = exact(batch)
     compare_bits(ops, property_name, batch, out, truth.to(out.dtype), signed_zero=False)
