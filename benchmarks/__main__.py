@@ -104,12 +104,12 @@ def _measure(
     if step.rows == len(step.lengths):
         others = {"causal-conv1d": contenders.causal_conv1d_update}
     for name, make in others.items():
-        calls = [call for one in sets[:2] if (call := make(one))]
-        if calls:
-            tell({**where, "kernel": name, **_rated(chained(calls), least, roof)})
+        dense = [call for one in sets[:2] if (call := make(one))]
+        if dense:
+            tell({**where, "kernel": name, **_rated(chained(dense), least, roof)})
 
 
-def _roof(sets: list[dict[str, Any]], block: int, warps: int) -> list[Callable[[], None]]:
+def _roof(sets: list[dict[str, Any]], block: int, warps: int) -> list[Callable[[], Any]]:
     twins = [(torch.empty_like(one["x"]), torch.empty_like(one["x"])) for one in sets]
     return [
         partial(contenders.one_read_two_writes, one["x"], *twin, block, warps)

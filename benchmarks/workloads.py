@@ -82,15 +82,15 @@ def metadata(stream: Stream, step: Step, device: str, seed: int) -> dict[str, to
         table[request, : len(mine)] = mine
     lengths = torch.tensor(step.lengths)
     first_rows = lengths.cumsum(0) - lengths
-    request = torch.arange(len(lengths)).repeat_interleave(lengths)
-    positions = torch.tensor(starts)[request] + torch.arange(step.rows) - first_rows[request]
-    slots = table[request, positions // stream.N].long() * stream.N + positions % stream.N
+    owner = torch.arange(len(lengths)).repeat_interleave(lengths)
+    positions = torch.tensor(starts)[owner] + torch.arange(step.rows) - first_rows[owner]
+    slots = table[owner, positions // stream.N].long() * stream.N + positions % stream.N
     tensors = {
         "positions": positions,
         "block_table": table,
-        "seq_idx": request.int(),
+        "seq_idx": owner.int(),
         "slot_mapping": slots,
-        "query_start": first_rows[request].int(),
+        "query_start": first_rows[owner].int(),
     }
     return {name: tensor.to(device) for name, tensor in tensors.items()}
 
