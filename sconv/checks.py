@@ -12,6 +12,8 @@ INPUT_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WEIGHT_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 ACTIVATIONS = (None, "silu", "swish")
 
+MAX_REQUESTS = 2**28  # the search steps to eight times as many at most, in 32 bits
+
 
 def check_tensor(
     name: str,
@@ -116,6 +118,8 @@ def check_metadata_arguments(
     """Raises ``ValueError`` or ``TypeError`` for the first wrong argument of ``sconv_seq_metadata``."""
     check_tensor("query_start_loc", query_start_loc, "num_reqs+1", (torch.int32,))
     check_size("num_reqs", num_reqs, 0)
+    if num_reqs > MAX_REQUESTS:
+        raise ValueError(f"num_reqs is {num_reqs}, but must be at most {MAX_REQUESTS}")
     check_size("num_actual_tokens", num_actual_tokens, 0)
     check_size("num_padded_tokens", num_padded_tokens, 0)
     if num_padded_tokens < num_actual_tokens:

@@ -32,19 +32,19 @@ def _sequence_metadata_kernel(
     """Writes one tile of rows; the owner is the last request that starts at the row or before."""
     row = tl.program_id(0).to(tl.int64) * BLOCK_T + tl.arange(0, BLOCK_T)
     is_actual = row < num_actual_tokens
-    owner = tl.zeros((BLOCK_T,), tl.int64)  # so far: the first request of the part that holds the owner
+    owner = tl.zeros((BLOCK_T,), tl.int32)  # so far: the first request of the part that holds the owner
     for _ in range(steps):
-        parts = tl.zeros((BLOCK_T,), tl.int64)
+        parts = tl.zeros((BLOCK_T,), tl.int32)
         for part in tl.static_range(1, FAN):
-            request = owner + tl.cast(width, tl.int64) * part
+            request = owner + part * width
             exists = is_actual & (request < num_reqs)
             first_row = tl.load(query_start_loc_ptr + request, mask=exists, other=0)
-            parts += (exists & (first_row <= row)).to(tl.int64)
+            parts += (exists & (first_row <= row)).to(tl.int32)
         owner += parts * width
         width = width // FAN
     first_row = tl.load(query_start_loc_ptr + owner, mask=is_actual, other=0)
     is_described = row < num_padded_tokens
-    tl.store(seq_idx_ptr + row, owner.to(tl.int32), mask=is_described)
+    tl.store(seq_idx_ptr + row, owner, mask=is_described)
     tl.store(query_start_ptr + row, first_row, mask=is_described)
 
 
@@ -61,7 +61,7 @@ def sconv_seq_metadata(
     Args:
         query_start_loc: ``[>= num_reqs + 1]`` int32, non-decreasing from 0 to ``num_actual_tokens``; the rows
             of request ``r`` start at entry ``r`` and end before entry ``r + 1``.
-        num_reqs: number of requests, those without rows (which own none) included.
+        num_reqs: number of requests, at most ``2**28``, those without rows (which own none) included.
         num_actual_tokens: number of rows that belong to a request.
         seq_idx_out: ``[>= num_padded_tokens]`` int32, gets the request of every row.
         query_start_out: ``[>= num_padded_tokens]`` int32, gets the first row of that request.
