@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from properties import contents
+from properties import contents, turns
 
 RED_ZONE = 64  # elements before and after every tensor; keeps its start aligned to 16 bytes
 _CANARY = 0x5A  # the byte that red zones are filled with
@@ -42,14 +42,14 @@ class Guarded:
 
 # Elements before sparse memory: an offset that wraps in 32 bits lands in them, and ends no process and no CUDA context.
 WRAPPED = 2**31
-PATIENCE = 120.0  # seconds that a case waits for gigabytes that other workers hold
+PATIENCE = 120.0  # seconds that a case waits for gigabytes that a failed case of another worker still holds
 
 
 def sparse(extent: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A flat allocation of `extent` elements that costs the pages touched; on a GPU it is real, and unfilled."""
     size = WRAPPED + extent
     if device.type != "cpu":
-        torch.cuda.empty_cache()  # gigabytes kept from the last case, of another size, would starve other workers
+        turns.take(device)
         deadline = time.monotonic() + PATIENCE
         while torch.cuda.mem_get_info(device)[0] < size * dtype.itemsize + 2**30 and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -38,6 +38,17 @@ def forwards(dtype: str, contents: str = "exact", use_residual: bool = True) -> 
     return [case, replace(case, seed=3)]
 
 
+def long_forwards(dtype: str) -> list[Forward]:
+    """Decodes before and after prompts of hundreds of rows, one of which has rows without a slot."""
+    case = Forward(
+        with_dtype(_TWO_HEADS, dtype),
+        (Request(start=5), Request(start=9, length=700), Request(length=520), Request(start=3, length=2)),
+        pads=1,
+        holes=(300, 301, 1000),
+    )
+    return [case]
+
+
 def mixed(dtype: str) -> list[Forward]:
     """A weight in each other dtype, on a geometry that the strategy draws."""
     requests = (Request(start=5, length=3), Request(start=1))

@@ -112,6 +112,7 @@ PROMISES = (
         (
             "sizes.tile_edges",
             "sizes.metadata_tile_edges",
+            "sizes.long_forwards",
             "sizes.many_rows",
             "sizes.metadata_many_rows",
             "sizes.far_blocks",

@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 
 from properties.cases import Forward, Geometry, Metadata, Request, with_dtype
 from properties.pinned_edges import far_layout
-from properties.strategies import GEOMETRIES, geometries, requests
+from properties.strategies import GEOMETRIES, LAYOUTS, geometries, requests
 from properties.tiles import row_edges, tile_geometries
 
 _TILED_ELEMENTS = 2**15  # rows times channels at the edges of tiles: 127 rows of 256 channels
+
+# Of a prompt: around powers of two, where candidates may take another tile, and past them.
+_LONG = (513, 1025, 511, 512, 600, 1024, 1033, 2049, 3001)
+_LONG_STARTS = (0, 1, 3, 9, 70)
 
 # Geometries in which three of them exist, without three of a kind costing more than a few compilations.
 _FAR_POOLS = {
@@ -87,6 +91,32 @@ def many_rows(draw: st.DrawFn) -> Forward:
         requests=(*decodes[:place], *prompts, *decodes[place:]),
         pads=draw(st.sampled_from([1, 0, 7])),
         block_seed=draw(st.integers(0, 99)),
+        seed=draw(st.integers(0, 2**16)),
+    )
+
+
+@st.composite
+def long_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
+    """Some small requests, and prompts of hundreds to thousands of rows among them, with rows without slots."""
+    geometry = draw(geometries(dtype, largest=24))
+    drawn, holes = draw(requests(geometry, most=4))
+    prompts = draw(st.lists(st.tuples(st.sampled_from(_LONG), st.sampled_from(_LONG_STARTS)), min_size=1, max_size=2))
+    place = draw(st.integers(0, len(drawn)))
+    first = sum(request.length for request in drawn[:place])
+    more = sum(length for length, _ in prompts)
+    beside = draw(st.lists(st.integers(0, 4 * more), max_size=3))  # most of them past the end, so none
+    moved = {row if row < first else row + more for row in holes} | {first + row for row in beside if row < more}
+    parents = [one.fork if one.fork is None or one.fork < place else one.fork + len(prompts) for one in drawn]
+    others = [replace(one, fork=parent) for one, parent in zip(drawn, parents, strict=True)]
+    long = [Request(start, length) for length, start in prompts]
+    return Forward(
+        geometry=geometry,
+        requests=(*others[:place], *long, *others[place:]),
+        pads=draw(st.sampled_from([0, 0, 1, 9])),
+        holes=tuple(sorted(moved)),
+        use_residual=draw(st.booleans()),
+        layout=draw(LAYOUTS),
+        block_seed=draw(st.integers(0, 999)),
         seed=draw(st.integers(0, 2**16)),
     )
 

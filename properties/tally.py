@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
+from properties import turns
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
 
 
@@ -92,6 +93,8 @@ def invariant(
                 if not isinstance(violation.case, type(case)):
                     violation.case = case  # a forward of several cannot be judged again without the others
                 raise
+            finally:
+                turns.over()
             count_case(entry, case)
 
         judge.entry = entry  # type: ignore[attr-defined]  # the tests read it back

@@ -11,7 +11,8 @@ import torch
 INPUT_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WEIGHT_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 ACTIVATIONS = (None, "silu", "swish")
-MAX_GRID_AXIS = 65_535  # CUDA's limit on every grid axis but the first
+
+MAX_REQUESTS = 2**28  # the search steps to eight times as many at most, in 32 bits
 
 
 def check_tensor(
@@ -106,14 +107,6 @@ def check_fused_arguments(
         raise TypeError(f"use_residual is {use_residual!r}, but must be True or False")
 
 
-def check_channel_tiles(channel_tiles: int, H: int, ws: int) -> None:
-    """Raises if the channel tiles of one row do not fit the second axis of a launch grid."""
-    if channel_tiles > MAX_GRID_AXIS:
-        raise ValueError(
-            f"H = {H}, ws = {ws} make {channel_tiles} channel tiles, but there may be at most {MAX_GRID_AXIS}"
-        )
-
-
 def check_metadata_arguments(
     query_start_loc: torch.Tensor,
     num_reqs: int,
@@ -125,6 +118,8 @@ def check_metadata_arguments(
     """Raises ``ValueError`` or ``TypeError`` for the first wrong argument of ``sconv_seq_metadata``."""
     check_tensor("query_start_loc", query_start_loc, "num_reqs+1", (torch.int32,))
     check_size("num_reqs", num_reqs, 0)
+    if num_reqs > MAX_REQUESTS:
+        raise ValueError(f"num_reqs is {num_reqs}, but must be at most {MAX_REQUESTS}")
     check_size("num_actual_tokens", num_actual_tokens, 0)
     check_size("num_padded_tokens", num_padded_tokens, 0)
     if num_padded_tokens < num_actual_tokens:

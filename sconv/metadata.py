@@ -8,35 +8,40 @@ import triton.language as tl
 
 from sconv.checks import check_metadata_arguments
 
-ROW_TILE = 256  # rows a program owns: one warp-wide search each, and 8,192 rows spread over 32 programs
+ROW_TILE = 256  # rows a program owns
+FAN = 8  # parts that a step of the search cuts the requests into: loads of one step do not wait for one another
 
 
 @triton.jit(
     # What changes from step to step must not compile again.
-    do_not_specialize=["num_actual_tokens", "num_padded_tokens", "last_request", "search_steps"],
+    do_not_specialize=["num_reqs", "num_actual_tokens", "num_padded_tokens", "steps", "width"],
     do_not_specialize_on_alignment=["query_start_loc_ptr", "seq_idx_ptr", "query_start_ptr"],
 )
 def _sequence_metadata_kernel(
     query_start_loc_ptr,  # [num_reqs + 1] int32
     seq_idx_ptr,  # [>= num_padded_tokens] int32
     query_start_ptr,  # [>= num_padded_tokens] int32
+    num_reqs,
     num_actual_tokens,
     num_padded_tokens,
-    last_request,
-    search_steps,
+    steps,
+    width,  # FAN ** (steps - 1): requests in each part of the first step
     BLOCK_T: tl.constexpr,
+    FAN: tl.constexpr,
 ):
-    """Writes one tile of rows; the owner is the first request that ends after the row."""
+    """Writes one tile of rows; the owner is the last request that starts at the row or before."""
     row = tl.program_id(0).to(tl.int64) * BLOCK_T + tl.arange(0, BLOCK_T)
     is_actual = row < num_actual_tokens
-    low = tl.zeros((BLOCK_T,), tl.int32)
-    high = low + last_request
-    for _ in range(search_steps):
-        middle = low + (high - low) // 2
-        has_ended = tl.load(query_start_loc_ptr + middle + 1, mask=is_actual, other=0) <= row
-        low = tl.where(has_ended, middle + 1, low)
-        high = tl.where(has_ended, high, middle)
-    owner = tl.where(is_actual, low, 0)
+    owner = tl.zeros((BLOCK_T,), tl.int32)  # so far: the first request of the part that holds the owner
+    for _ in range(steps):
+        parts = tl.zeros((BLOCK_T,), tl.int32)
+        for part in tl.static_range(1, FAN):
+            request = owner + part * width
+            exists = is_actual & (request < num_reqs)
+            first_row = tl.load(query_start_loc_ptr + request, mask=exists, other=0)
+            parts += (exists & (first_row <= row)).to(tl.int32)
+        owner += parts * width
+        width = width // FAN
     first_row = tl.load(query_start_loc_ptr + owner, mask=is_actual, other=0)
     is_described = row < num_padded_tokens
     tl.store(seq_idx_ptr + row, owner, mask=is_described)
@@ -56,7 +61,7 @@ def sconv_seq_metadata(
     Args:
         query_start_loc: ``[>= num_reqs + 1]`` int32, non-decreasing from 0 to ``num_actual_tokens``; the rows
             of request ``r`` start at entry ``r`` and end before entry ``r + 1``.
-        num_reqs: number of requests, those without rows (which own none) included.
+        num_reqs: number of requests, at most ``2**28``, those without rows (which own none) included.
         num_actual_tokens: number of rows that belong to a request.
         seq_idx_out: ``[>= num_padded_tokens]`` int32, gets the request of every row.
         query_start_out: ``[>= num_padded_tokens]`` int32, gets the first row of that request.
@@ -77,15 +82,17 @@ def sconv_seq_metadata(
     )
     if num_padded_tokens == 0:
         return
-    last_request = max(num_reqs - 1, 0)
+    steps = -(-max(num_reqs - 1, 0).bit_length() // (FAN.bit_length() - 1))
     with torch.cuda.device_of(query_start_loc):  # Triton launches on the current device, not on the tensors'
         _sequence_metadata_kernel[(triton.cdiv(num_padded_tokens, ROW_TILE),)](
             query_start_loc,
             seq_idx_out,
             query_start_out,
+            num_reqs,
             num_actual_tokens,
             num_padded_tokens,
-            last_request,
-            search_steps=last_request.bit_length(),
+            steps,
+            FAN ** max(steps - 1, 0),
             BLOCK_T=ROW_TILE,
+            FAN=FAN,
         )

@@ -6,34 +6,41 @@ import pytest
 
 from properties import pinned, pinned_edges, tiles
 from properties.invariants import sizes
-from properties.size_strategies import far_forwards, many_rows, metadata_many_rows, tile_forwards, tile_metadata
+from properties.size_strategies import (
+    far_forwards,
+    long_forwards,
+    many_rows,
+    metadata_many_rows,
+    tile_forwards,
+    tile_metadata,
+)
 
 pytestmark = pytest.mark.sizes
 
 
 def test_far_blocks(judged, dtype):
     """Puts the cache's blocks beyond 2^31 elements."""
-    judged(sizes.far_blocks, far_forwards(dtype), *pinned_edges.far_forwards(dtype))
+    judged(sizes.far_blocks, far_forwards(dtype), *pinned_edges.far_forwards(dtype), share=0.25)
 
 
 def test_far_table(judged, dtype):
     """Puts rows of the block table beyond 2^31 elements."""
-    judged(sizes.far_table, far_forwards(dtype, "table"), *pinned_edges.far_forwards(dtype, "table"))
+    judged(sizes.far_table, far_forwards(dtype, "table"), *pinned_edges.far_forwards(dtype, "table"), share=0.25)
 
 
 def test_far_heads(judged, dtype):
     """Puts heads beyond 2^31 elements."""
-    judged(sizes.far_heads, far_forwards(dtype, "heads"), *pinned_edges.far_forwards(dtype, "heads"))
+    judged(sizes.far_heads, far_forwards(dtype, "heads"), *pinned_edges.far_forwards(dtype, "heads"), share=0.25)
 
 
 def test_far_weights(judged, dtype):
     """Puts taps of the weight beyond 2^31 elements."""
-    judged(sizes.far_weights, far_forwards(dtype, "taps"), *pinned_edges.far_forwards(dtype, "taps"))
+    judged(sizes.far_weights, far_forwards(dtype, "taps"), *pinned_edges.far_forwards(dtype, "taps"), share=0.25)
 
 
 def test_far_rows(judged, dtype):
     """Puts rows of x beyond 2^31 elements."""
-    judged(sizes.far_rows, far_forwards(dtype, "rows"), *pinned_edges.far_forwards(dtype, "rows"))
+    judged(sizes.far_rows, far_forwards(dtype, "rows"), *pinned_edges.far_forwards(dtype, "rows"), share=0.25)
 
 
 def test_tile_edges(judged, ops):
@@ -46,6 +53,11 @@ def test_metadata_tile_edges(judged, ops):
     """Counts rows and requests around the candidate's tiles."""
     found = tiles.of_metadata(ops)
     judged(sizes.metadata_tile_edges, tile_metadata(found), *pinned.tile_metadata(found))
+
+
+def test_long_forwards(judged, dtype):
+    """Puts prompts of hundreds of rows among other requests."""
+    judged(sizes.long_forwards, long_forwards(dtype), *pinned_edges.long_forwards(dtype), share=0.25)
 
 
 def test_many_rows(judged):

@@ -34,7 +34,8 @@ class Engine:
     """
 
     name = "host"
-    device = "cpu"
+    device = "cpu"  # where kernels run
+    home = "cpu"  # where cases are laid out and compared
     sees_hazards = False
     no_graphs = "plain functions on the host have no graphs"  # why the engine cannot capture a region; "" if it can
     unjudged_dtypes: Mapping[str, str] = MappingProxyType({})  # dtype -> why this engine cannot judge it
@@ -51,6 +52,15 @@ class Engine:
     def specialisations(self) -> int:
         """How many specialisations this process has compiled, or -1 where the engine cannot tell."""
         return -1
+
+    @contextmanager
+    def carried(self, given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The arguments of a call where kernels run; afterwards those at home hold what was written."""
+        yield given
+
+    def address(self, tensor: torch.Tensor) -> int:
+        """Where the memory of an argument or a result begins; the same for an argument carried and at home."""
+        return tensor.untyped_storage().data_ptr()
 
     def running(self, read_only: list[torch.Tensor]) -> AbstractContextManager[Any]:
         """What surrounds one call: memory that nobody wrote reads as NaN. `read_only` must not be written."""
@@ -95,7 +105,7 @@ class Ops:
 
     def __init__(self, candidate: Candidate, engine: Engine) -> None:
         self.candidate, self.engine = candidate, engine
-        self.name, self.device = candidate.name, engine.device
+        self.name, self.device, self.home = candidate.name, engine.device, engine.home
         self._property, self._case = "engine", None
         self.tuned = Watch()
         self.earlier: torch.Tensor | None = None  # the last result, which the next one must not share memory with
@@ -150,9 +160,11 @@ class Ops:
 
     def refusal(self, operator: str, *arguments: Any, **named: Any) -> BaseException | None:
         """What an operator raises when called so, or None if it accepts."""
-        with self.engine.running([]), frontend.choosing(self.tuned.choice, self.tuned.seen), self._watched(operator):
+        given = _by_name(operator, arguments, named)
+        choosing = frontend.choosing(self.tuned.choice, self.tuned.seen)
+        with self.engine.carried(given) as there, self.engine.running([]), choosing, self._watched(operator):
             try:
-                self.candidate.operators[operator](*arguments, **named)
+                self._invoke(operator, there, len(arguments))
             except BaseException as error:  # as in _call
                 if is_of_the_user(error):
                     raise
@@ -166,9 +178,10 @@ class Ops:
 
     def _again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
         """One call in a configuration; what is seen does not count. The result, and accesses if they are seen."""
-        with self.engine.watching() as accesses, frontend.choosing(choice), staying():
+        around = self.engine.watching(), frontend.choosing(choice), staying()
+        with self.engine.carried(arguments) as there, around[0] as accesses, around[1], around[2]:
             try:
-                return self.candidate.operators["fused_sconv"](**arguments), accesses
+                return self.candidate.operators["fused_sconv"](**there), accesses
             except BaseException as error:  # as in _call
                 if isinstance(error, Exception) or is_of_the_user(error):
                     raise
@@ -193,22 +206,28 @@ class Ops:
 
     def _call(self, operator: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         __tracebackhide__ = True
-        function: Callable[..., Any] = self.candidate.operators[operator]
-        given = {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}
+        given = _by_name(operator, arguments, named)
         inputs = [one for name, one in given.items() if isinstance(one, torch.Tensor) and name not in WRITTEN]
         # The engine's surroundings come first: a machine has a choice of its own.
         choosing = frontend.choosing(self.tuned.choice, self.tuned.seen)
-        with self.engine.running(inputs) as context, choosing, self._watched(operator):
+        carried, running = self.engine.carried(given), self.engine.running(inputs)
+        with carried as there, running as context, choosing, self._watched(operator):
             try:
-                result = function(*arguments, **named)
+                result = self._invoke(operator, there, len(arguments))
             except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
                 if is_of_the_user(error):
                     raise
                 raise self._raised(operator, error) from error
-        if isinstance(result, torch.Tensor) and "x" in given and (fault := result_fault(result, given["x"])):
+        if isinstance(result, torch.Tensor) and "x" in given and (fault := result_fault(result, there["x"])):
             raise Violation(self._property, operator, got=fault, case=self._case)
         self._observe(operator, context, result)
         return result
+
+    def _invoke(self, operator: str, given: Mapping[str, Any], positional: int) -> Any:
+        """Calls an operator, its first arguments by position as the caller did."""
+        function: Callable[..., Any] = self.candidate.operators[operator]
+        names = OPERATORS[operator][:positional]
+        return function(*(given[name] for name in names), **{k: v for k, v in given.items() if k not in names})
 
     def _watched(self, operator: str) -> AbstractContextManager[None]:
         return surroundings.kept(operator, self._property, self._case)
@@ -272,3 +291,7 @@ def filled_memory() -> Iterator[None]:
     finally:
         torch.utils.deterministic.fill_uninitialized_memory = was_filling  # type: ignore[attr-defined]
         torch.use_deterministic_algorithms(was_strict, warn_only=was_warning)
+
+
+def _by_name(operator: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    return {**dict(zip(OPERATORS[operator], arguments, strict=False)), **named}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
 
 from properties.engines.base import Engine, filled_memory
+from properties.engines.ferry import Ferry, travels
 from properties.engines.recording import Graphed, Recording
 from properties.ttir import frontend
 
@@ -29,6 +30,41 @@ class Cuda(Engine):
 
     def __init__(self) -> None:
         frontend.count_compilations()
+        self._ferry: Ferry | None = None
+        self._staging = torch.empty(0, dtype=torch.uint8)
+
+    def _staged(self, size: int) -> torch.Tensor:
+        """Pinned memory of so many bytes, the same from call to call."""
+        if self._staging.numel() < size:
+            self._staging = torch.empty(2 * size, dtype=torch.uint8, pin_memory=True)
+        return self._staging[:size]
+
+    @contextmanager
+    def carried(self, given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Host tensors, in one copy there and one back; tensors that are on the GPU stay where they are."""
+        host = [one for one in given.values() if travels(one)]
+        self._ferry = None
+        if not host:
+            yield given
+            return
+        ferry = self._ferry = Ferry(host, self.device, self._staged)
+        try:
+            yield {name: self._there(ferry, one) for name, one in given.items()}
+        except BaseException:
+            with suppress(RuntimeError):  # a dead CUDA context has no more to tell
+                ferry.back()
+            raise
+        ferry.back()
+
+    def _there(self, ferry: Ferry, value: Any) -> Any:
+        if travels(value):
+            return ferry.view(value)
+        return value.to(self.device) if isinstance(value, torch.Tensor) else value
+
+    def address(self, tensor: torch.Tensor) -> int:
+        """That of the argument at home, for memory of the call's arguments."""
+        home = self._ferry.home(tensor) if self._ferry else None
+        return super().address(tensor) if home is None else home
 
     def title(self) -> str:
         """Engine, GPU and driver in words."""

@@ -25,7 +25,7 @@ def fused_sconv(ops: Any, case: Forward) -> None:
     """Output and whole cache are the baseline's: the cache bit for bit, outputs so or both within the derived bound."""
     __tracebackhide__ = True
     name = "baseline.fused_sconv"
-    batch, other = build(case, device=ops.device), build(case, device=ops.device)
+    batch, other = build(case, device=ops.home), build(case, device=ops.home)
     wanted = of_baseline(ops.baseline, name, case, lambda baseline: forward(baseline, other, name))
     out = forward(ops, batch, name)
     _same_memory(name, batch.guarded["cache"], other.guarded["cache"], case)
@@ -48,7 +48,7 @@ def sconv_seq_metadata(ops: Any, case: Metadata) -> None:
     """Both buffers, padding and slack included, are the baseline's bit for bit."""
     __tracebackhide__ = True
     name = "baseline.sconv_seq_metadata"
-    batch, other = build_metadata(case, ops.device), build_metadata(case, ops.device)
+    batch, other = build_metadata(case, ops.home), build_metadata(case, ops.home)
     of_baseline(ops.baseline, name, case, lambda baseline: metadata.call(baseline, other))
     metadata.call(ops, batch)
     for buffer in ("seq_idx_out", "query_start_out"):

@@ -30,7 +30,7 @@ def _ran(ops: Any, arguments: dict[str, Any], words: str) -> Run:
 def neighbours(ops: Any, case: Forward) -> None:
     """A request gives the same alone, beside its neighbours in reverse order, and beside NaN, bit for bit."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     count = len(case.requests)
     groups = [list(range(count))[::-1], *([index] for index in range(min(count, 3)))]
     arranged = [(order, *regrouped(batch, order)) for order in groups]
@@ -56,7 +56,7 @@ def _beside_nan(ops: Any, case: Forward, wanted: torch.Tensor) -> None:
     index = case.seed % len(case.requests)
     strange = torch.ones(case.T, dtype=torch.bool)
     strange[case.first_rows[index] :][: case.requests[index].length] = False
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     batch.x[strange.to(batch.device)] = float("nan")
     batch.guarded["x"].settle()
     got = forward(ops, batch, "batch.neighbours")
@@ -68,8 +68,8 @@ def _beside_nan(ops: Any, case: Forward, wanted: torch.Tensor) -> None:
 def _same(ops: Any, property_name: str, case: Forward, other: Forward, words: str) -> None:
     """Both cases give the same output, bit for bit; the violation is told of the first, `words` name the other."""
     __tracebackhide__ = True
-    wanted = ran(ops, build(other, device=ops.device), property_name, words)
-    batch = build(case, device=ops.device)
+    wanted = ran(ops, build(other, device=ops.home), property_name, words)
+    batch = build(case, device=ops.home)
     compare_bits(ops, property_name, batch, forward(ops, batch, property_name), wanted.out, other=wanted)
 
 
@@ -102,7 +102,7 @@ def table_and_pages(ops: Any, case: Forward) -> None:
 def shared_prefix(ops: Any, case: Forward) -> None:
     """Sharing a prefix's blocks gives what private copies give, bit for bit, and never writes them."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     wanted = _ran(ops, with_private_blocks(batch), "the run with private copies")
     out = forward(ops, batch, "batch.shared_prefix")
     compare_bits(ops, "batch.shared_prefix", batch, out, wanted.out, other=wanted)
@@ -131,7 +131,7 @@ def _unwritten(ops: Any, batch: Batch, blocks: list[int]) -> None:
 def head_shards(ops: Any, case: Forward) -> None:
     """The heads split over 2, 4 or 8 ranks and put together give the whole, bit for bit."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     counts = [count for count in (2, 4, 8) if case.geometry.H % count == 0]
     split = [(count, shards(batch, count)) for count in counts]
     out = forward(ops, batch, "batch.head_shards")
@@ -147,9 +147,9 @@ def head_shards(ops: Any, case: Forward) -> None:
 def rows_without_slots(ops: Any, case: Forward) -> None:
     """Padding rows and rows without a slot change nothing for the others, bit for bit."""
     __tracebackhide__ = True
-    full = build(replace(case, pads=0, holes=()), device=ops.device)
+    full = build(replace(case, pads=0, holes=()), device=ops.home)
     other = ran(ops, full, "batch.rows_without_slots", "the run in which every row has a slot")
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     out = forward(ops, batch, "batch.rows_without_slots")
     dropped = batch.slots < 0
     wanted = torch.cat([other.out, out[case.rows :]])

@@ -20,7 +20,7 @@ from properties.verdict import Violation
 def stores_inputs(ops: Any, case: Forward) -> None:
     """Every row with a slot finds its input in the cache at that slot, bit for bit."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     forward(ops, batch, "cache.stores_inputs")
     geometry = case.geometry
     rows = (batch.slots >= 0).nonzero().flatten()
@@ -41,7 +41,7 @@ def stores_inputs(ops: Any, case: Forward) -> None:
 def write_frame(ops: Any, case: Forward) -> None:
     """Nothing but the stored inputs changes: other cache elements, other arguments, memory around them."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     forward(ops, batch, "cache.write_frame")
     cache = batch.guarded["cache"]
     wanted = expected_cache(batch)
@@ -78,15 +78,15 @@ def _written(ops: Any, batch: Batch, guarded: Guarded) -> Violation:
 def process_frame(ops: Any, case: Forward) -> None:
     """A call leaves the process as it was: torch's defaults and modes, random numbers, environment and folder."""
     __tracebackhide__ = True
-    forward(ops, build(case, device=ops.device), "cache.process_frame")  # every call is watched
+    forward(ops, build(case, device=ops.home), "cache.process_frame")  # every call is watched
 
 
 @invariant("cache", needs={"cached tap", "tap before position 0", "pad tail", "decode"}, edges=edges)
 def read_frame(ops: Any, case: Forward) -> None:
     """NaN in every cache element outside the windows changes no output, bit for bit."""
     __tracebackhide__ = True
-    wanted = ran(ops, build(case, device=ops.device), "cache.read_frame", "the run with numbers outside the windows")
-    batch = build(case, outside="nan", device=ops.device)
+    wanted = ran(ops, build(case, device=ops.home), "cache.read_frame", "the run with numbers outside the windows")
+    batch = build(case, outside="nan", device=ops.home)
     compare_bits(ops, "cache.read_frame", batch, forward(ops, batch, "cache.read_frame"), wanted.out, other=wanted)
 
 
@@ -98,8 +98,8 @@ def read_frame(ops: Any, case: Forward) -> None:
 def table_frame(ops: Any, case: Forward) -> None:
     """Garbage in block-table entries that no window needs changes neither output nor cache, bit for bit."""
     __tracebackhide__ = True
-    plain = build(case, device=ops.device)
+    plain = build(case, device=ops.home)
     wanted = ran(ops, plain, "cache.table_frame", "the run with plausible unused entries")
-    batch = build(case, garbage=True, device=ops.device)
+    batch = build(case, garbage=True, device=ops.home)
     compare_bits(ops, "cache.table_frame", batch, forward(ops, batch, "cache.table_frame"), wanted.out, other=wanted)
     compare(ops, "cache.table_frame", batch, plain, "with plausible unused entries")

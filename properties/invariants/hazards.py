@@ -15,11 +15,11 @@ from properties.tensors import build, build_metadata
 def fused_sconv(ops: Any, case: Forward) -> None:
     """No access outside its tensor, no conflict, every output written once, no wrapped index, no undefined value."""
     __tracebackhide__ = True
-    forward(ops, build(case, outside="nan", garbage=True, device=ops.device), "hazards.fused_sconv")
+    forward(ops, build(case, outside="nan", garbage=True, device=ops.home), "hazards.fused_sconv")
 
 
 @invariant("hazards", operator="sconv_seq_metadata", needs=metadata.NEEDS, edges=metadata_edges, needs_hazards=True)
 def sconv_seq_metadata(ops: Any, case: Metadata) -> None:
     """The same for the metadata kernel."""
     __tracebackhide__ = True
-    metadata.call(ops, build_metadata(case, ops.device))
+    metadata.call(ops, build_metadata(case, ops.home))

@@ -23,8 +23,8 @@ def weight_strides(ops: Any, case: Forward) -> None:
     """A transposed weight and every other row of a larger one give what a contiguous one gives, bit for bit."""
     __tracebackhide__ = True
     plain = replace(case, layout=replace(case.layout, weight="plain"))
-    wanted = ran(ops, build(plain, device=ops.device), "layout.weight_strides", "the run with a contiguous weight")
-    batch = build(case, device=ops.device)
+    wanted = ran(ops, build(plain, device=ops.home), "layout.weight_strides", "the run with a contiguous weight")
+    batch = build(case, device=ops.home)
     compare_bits(
         ops, "layout.weight_strides", batch, forward(ops, batch, "layout.weight_strides"), wanted.out, other=wanted
     )
@@ -34,9 +34,9 @@ def weight_strides(ops: Any, case: Forward) -> None:
 def cache_strides(ops: Any, case: Forward) -> None:
     """A cache whose heads lie inside its tokens gives the same output and contents, bit for bit."""
     __tracebackhide__ = True
-    plain = build(case, device=ops.device)
+    plain = build(case, device=ops.home)
     wanted = ran(ops, plain, "layout.cache_strides", "the run with a contiguous cache")
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     # [blocks, N, H, D] in memory, seen as [blocks, H, N, D]
     memory = batch.cache.transpose(1, 2).contiguous()
     cache = memory.transpose(1, 2)
@@ -57,9 +57,9 @@ def _shifted(case: Forward) -> frozenset[str]:
 def alignment(ops: Any, case: Forward) -> None:
     """Tensors that begin at no multiple of 16 bytes give the output and cache that aligned ones give, bit for bit."""
     __tracebackhide__ = True
-    aligned = build(replace(case, layout=replace(case.layout, shift=0)), device=ops.device)
+    aligned = build(replace(case, layout=replace(case.layout, shift=0)), device=ops.home)
     wanted = ran(ops, aligned, "layout.alignment", "the run with aligned tensors")
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     compare_bits(ops, "layout.alignment", batch, forward(ops, batch, "layout.alignment"), wanted.out, other=wanted)
     compare(ops, "layout.alignment", batch, aligned, "as in an aligned cache")
 
@@ -68,15 +68,15 @@ def alignment(ops: Any, case: Forward) -> None:
 def row_stride_of_x(ops: Any, case: Forward) -> None:
     """Rows of `x` that lie apart, where the candidate accepts them, give the same, bit for bit."""
     __tracebackhide__ = True
-    plain = build(case, device=ops.device)
+    plain = build(case, device=ops.home)
     wanted = ran(ops, plain, "layout.row_stride_of_x", "the run with a contiguous x")
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     apart = torch.full((case.T, 2 * case.geometry.C + 3), float("nan"), dtype=batch.x.dtype, device=batch.device)
     apart[:, : case.geometry.C] = batch.x
     batch.arguments["x"] = apart[:, : case.geometry.C]
     if refuses_view(ops, batch):
         return
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     batch.arguments["x"] = apart[:, : case.geometry.C]
     compare_bits(
         ops, "layout.row_stride_of_x", batch, forward(ops, batch, "layout.row_stride_of_x"), wanted.out, other=wanted

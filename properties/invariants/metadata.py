@@ -51,7 +51,7 @@ def searchsorted(ops: Any, case: Metadata) -> None:
 def compare(ops: Any, case: Metadata, property_name: str) -> None:
     """Calls the operator and compares both buffers whole, what lies around them included, and its input."""
     __tracebackhide__ = True
-    batch = build_metadata(case, ops.device)
+    batch = build_metadata(case, ops.home)
     call(ops, batch)
     loc = batch.guarded["query_start_loc"]
     truths = sequence_metadata(loc.view.cpu(), batch.num_reqs, batch.num_actual_tokens, batch.num_padded_tokens)
@@ -140,7 +140,7 @@ def _found(batch: MetadataBatch, name: str, row: int, got: int) -> str:
 def refuses(ops: Any, case: Metadata) -> None:
     """Too small a padded count or buffer raises ValueError before anything is written; exact sizes are accepted."""
     __tracebackhide__ = True
-    batch = build_metadata(case, ops.device)
+    batch = build_metadata(case, ops.home)
     actual, padded = batch.num_actual_tokens, batch.num_padded_tokens
     buffers = [batch.guarded[name].view for name in ("query_start_loc", "seq_idx_out", "query_start_out")]
     loc, owners, firsts = buffers
@@ -183,7 +183,7 @@ def refuses(ops: Any, case: Metadata) -> None:
 def process_frame(ops: Any, case: Metadata) -> None:
     """A call leaves the process as it was: torch's defaults and modes, random numbers, environment and folder."""
     __tracebackhide__ = True
-    call(ops, build_metadata(case, ops.device))  # every call is watched
+    call(ops, build_metadata(case, ops.home))  # every call is watched
 
 
 def _sizes(actual: int, padded: int, seq_idx_out: torch.Tensor, query_start_out: torch.Tensor, count: int) -> str:

@@ -40,9 +40,9 @@ def checked(
     if out.dtype != x.dtype:
         _refuse(property_name, case, f"returned dtype {out.dtype}, but should return that of x, {x.dtype}")
     for name, guarded in arguments.items():
-        if out.numel() and _memory(out) == _memory(guarded.memory):
+        if out.numel() and ops.engine.address(out) == ops.engine.address(guarded.memory):
             _refuse(property_name, case, f"returned memory of its argument {name}, but should return its own")
-    if out.numel() and ops.earlier is not None and _memory(out) == _memory(ops.earlier):
+    if out.numel() and ops.earlier is not None and ops.engine.address(out) == ops.engine.address(ops.earlier):
         _refuse(property_name, case, "returned the memory of an earlier result, but should return its own")
     ops.earlier = out  # kept alive, so that its memory cannot be handed out again before the next result
     return out.detach().cpu().clone()
@@ -52,10 +52,6 @@ def refuses_view(ops: Any, batch: Batch) -> bool:
     """Whether the candidate says, before anything ran, that it takes no such tensors, where the contract lets it."""
     refusal = ops.refusal("fused_sconv", **batch.arguments) if batch.case.T else None
     return isinstance(refusal, (AssertionError, ValueError, TypeError))
-
-
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
 
 
 def _refuse(property_name: str, case: object, words: str) -> NoReturn:

@@ -90,6 +90,7 @@ def tile_edges_reached(case: Forward) -> frozenset[str]:
     more |= {"many rows beside a power of two"} if _beside(case.T) and case.T > 126 else set()
     more |= {"channels beside a power of two"} if _beside(case.geometry.ws) else set()
     more |= {"rows beyond 65,535 tiles of 8"} if case.T > 8 * 65_535 else set()
+    more |= {"request of more than 512 rows"} if any(one.length > 512 for one in case.requests) else set()
     return edges(case) | more
 
 
@@ -110,7 +111,7 @@ def metadata_edges_reached(case: Metadata) -> frozenset[str]:
 def _as_reference(ops: Any, property_name: str, case: Forward) -> None:
     """Output and whole cache are what the dense reference says, bit for bit."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     out = forward(ops, batch, property_name)
     truth, _ = exact(batch)
     compare_bits(ops, property_name, batch, out, truth.to(out.dtype), signed_zero=False)
@@ -142,6 +143,20 @@ def metadata_tile_edges(ops: Any, case: Metadata) -> None:
     """Rows, padded rows and requests within one of tiles and powers of two give the searchsorted construction."""
     __tracebackhide__ = True
     compare(ops, case, "sizes.metadata_tile_edges")
+
+
+@invariant(
+    "sizes",
+    needs={"request of more than 512 rows", "cached tap", "two requests", "negative slot inside a request"},
+    edges=tile_edges_reached,
+)
+def long_forwards(ops: Any, case: Forward) -> None:
+    """Prompts of hundreds to thousands of rows beside other requests give outputs and cache of the reference.
+
+    Bit for bit. Candidates that choose tiles by the number of rows choose others there than for small cases.
+    """
+    __tracebackhide__ = True
+    _as_reference(ops, "sizes.long_forwards", case)
 
 
 @invariant("sizes", needs={"rows beyond 65,535 tiles of 8", "cached tap"}, edges=tile_edges_reached)

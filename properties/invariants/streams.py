@@ -23,8 +23,8 @@ from properties.verdict import Violation
 def any_order(ops: Any, case: Streams) -> None:
     """The four streams in any order, in one cache, give what each gives alone in its own, bit for bit."""
     __tracebackhide__ = True
-    alone = [build(part, device=ops.device) for part in case.forwards]
-    together = [build(part, device=ops.device) for part in case.forwards]
+    alone = [build(part, device=ops.home) for part in case.forwards]
+    together = [build(part, device=ops.home) for part in case.forwards]
     shared = together[0].cache
     for batch in together[1:]:
         _stream(batch, shared).copy_(_stream(batch, batch.cache))

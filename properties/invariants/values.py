@@ -22,17 +22,17 @@ FEWEST_ELEMENTS = 64  # below, a confidence interval says nothing
 def dense_bound(ops: Any, case: Forward) -> None:
     """Every row equals the dense reference within a derived bound per element, subnormals and overflow included."""
     __tracebackhide__ = True
-    _within_bound(ops, build(case, device=ops.device), "values.dense_bound")
+    _within_bound(ops, build(case, device=ops.home), "values.dense_bound")
 
 
 @invariant("values", needs={"cached tap", "tap of this forward"}, edges=edges)
 def weight_dtypes(ops: Any, case: Forward) -> None:
     """A weight in another dtype than `x`, where the candidate accepts one, gives results within the same bound."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     if refuses_view(ops, batch):
         return
-    _within_bound(ops, build(case, device=ops.device), "values.weight_dtypes")
+    _within_bound(ops, build(case, device=ops.home), "values.weight_dtypes")
 
 
 def _within_bound(ops: Any, batch: Batch, property_name: str) -> None:
@@ -64,7 +64,7 @@ def dense_exact(ops: Any, case: Forward) -> None:
     __tracebackhide__ = True
     if case.contents != "exact" or case.activation is not None:
         raise ValueError(f"dense_exact takes contents='exact' and no activation, not {case!r}")
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     out = forward(ops, batch, "values.dense_exact")
     truth, _ = exact(batch)
     compare_bits(ops, "values.dense_exact", batch, out, truth.to(out.dtype), signed_zero=False)
@@ -76,7 +76,7 @@ def one_hot_taps(ops: Any, case: Forward) -> None:
     __tracebackhide__ = True
     if case.contents != "codes" or case.activation is not None or case.use_residual:
         raise ValueError(f"one_hot_taps takes contents='codes', no activation, no residual, not {case!r}")
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     out = forward(ops, batch, "values.one_hot_taps")
     truth, _ = exact(batch)
     compare_bits(ops, "values.one_hot_taps", batch, out, truth.to(torch.float32).to(out.dtype), signed_zero=False)
@@ -122,9 +122,9 @@ NONFINITE = NEEDS | {"negative slot inside a request", "poison in the cache", "p
 def nan_containment(ops: Any, case: Forward) -> None:
     """A NaN or infinity in one input, of `x` or the cache, reaches the outputs it is a tap of, and no other bit."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     wanted = forward(ops, batch, "values.nan_containment")
-    poisoned = build(case, device=ops.device)
+    poisoned = build(case, device=ops.home)
     if (found := _poisoned_input(case)) is None:
         return
     value = (float("nan"), float("inf"), float("-inf"))[case.seed // 3 % 3]
@@ -145,7 +145,7 @@ def nan_containment(ops: Any, case: Forward) -> None:
 def unbiased(ops: Any, case: Forward) -> None:
     """The mean rounding error away from zero, over many elements, is zero within its confidence interval."""
     __tracebackhide__ = True
-    batch = build(case, device=ops.device)
+    batch = build(case, device=ops.home)
     out = forward(ops, batch, "values.unbiased")
     truth, _ = exact(batch)
     ulp = 2 * half_ulp(truth.abs(), out.dtype)

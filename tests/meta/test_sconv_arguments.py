@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from sconv import fused_sconv, sconv_seq_metadata
-from sconv.checks import check_channel_tiles
 
 
 def fused_arguments() -> dict[str, Any]:
@@ -197,12 +196,3 @@ def test_no_padded_rows_write_nothing() -> None:
     arguments["seq_idx_out"].fill_(7)
     sconv_seq_metadata(**arguments)
     assert arguments["seq_idx_out"].tolist() == [7, 7, 7, 7]
-
-
-def test_the_second_grid_axis_has_a_limit() -> None:
-    """More channel tiles than the device's launch can number are refused."""
-    check_channel_tiles(65_535, 65_535, 1)
-    with pytest.raises(
-        ValueError, match=r"^H = 65536, ws = 1 make 65536 channel tiles, but there may be at most 65535$"
-    ):
-        check_channel_tiles(65_536, 65_536, 1)
