@@ -30,11 +30,8 @@ def _load_weights(
     if PACKED:
         # A channel's four taps lie together: loaded as they lie and then parted, a warp's loads touch a quarter
         # of the lines.
-        taps = tl.load(
-            weight_ptr + channel[:, None].to(tl.int64) * 4 + tl.arange(0, 4)[None, :],
-            mask=in_stream[:, None],
-            other=0.0,
-        )
+        place = channel[:, None].to(tl.int64) * 4 + tl.arange(0, 4)[None, :]
+        taps = tl.load(weight_ptr + place, mask=in_stream[:, None])
         even, odd = taps.reshape(BLOCK_C, 2, 2).split()
         tap_0, tap_2 = even.split()
         tap_1, tap_3 = odd.split()
@@ -42,7 +39,7 @@ def _load_weights(
     weight_ptr += channel.to(tl.int64) * stride_channel
     weights = ()
     for k in tl.static_range(W):
-        weights += (tl.load(weight_ptr + tl.cast(stride_tap, tl.int64) * k, mask=in_stream, other=0.0),)
+        weights += (tl.load(weight_ptr + tl.cast(stride_tap, tl.int64) * k, mask=in_stream),)
     return weights
 
 
@@ -68,7 +65,7 @@ def _steady_rows(
     rows = ()
     for j in tl.static_range(BLOCK_T + W - 1):
         row = tile_row + (j - (W - 1))
-        rows += (tl.load(x_ptr + row * stride_x + channel, mask=in_stream & (row < T), other=0.0),)
+        rows += (tl.load(x_ptr + row * stride_x + channel, mask=in_stream & (row < T)),)
     for j in tl.static_range(BLOCK_T):
         row = tile_row + j
         has_row = row < T
@@ -100,12 +97,12 @@ def _any_rows(
     slot = tl.load(slot_ptr + row, mask=has_row, other=-1)
     is_stored = slot >= 0
     # The current row is read once: it is the newest tap, the residual and the value to store.
-    x = tl.load(x_ptr + (row * stride_x)[:, None] + channel[None, :], mask=has_element, other=0.0)
+    x = tl.load(x_ptr + (row * stride_x)[:, None] + channel[None, :], mask=has_element)
     total = tl.zeros((ROWS, BLOCK_C), tl.float32)
     if W > 1:
-        first_row = tl.load(first_row_ptr + row, mask=has_row, other=0)
-        request = tl.load(request_ptr + row, mask=has_row, other=0).to(tl.int64)
-        position = tl.load(position_ptr + row, mask=has_row, other=0)
+        first_row = tl.load(first_row_ptr + row, mask=has_row)
+        request = tl.load(request_ptr + row, mask=has_row).to(tl.int64)
+        position = tl.load(position_ptr + row, mask=has_row)
         for k in tl.static_range(W - 1):
             source_row = row - (W - 1 - k)
             from_x = is_stored & (source_row >= first_row)
@@ -117,11 +114,9 @@ def _any_rows(
             source = position - (W - 1 - k)
             from_cache = is_stored & (source_row < first_row) & (source >= 0)
             logical, offset = _page(tl.where(from_cache, source, 0), N, log2_N, N_IS_POWER)
-            block = tl.load(block_table_ptr + request * stride_table + logical, mask=from_cache, other=0)
+            block = tl.load(block_table_ptr + request * stride_table + logical, mask=from_cache)
             place = block.to(tl.int64) * stride_cache_block + offset * stride_cache_token
-            cached = tl.load(
-                stream_ptr[None, :] + place[:, None], mask=from_cache[:, None] & in_stream[None, :], other=0.0
-            )
+            cached = tl.load(stream_ptr[None, :] + place[:, None], mask=from_cache[:, None] & in_stream[None, :])
             tap = tl.where(from_cache[:, None], cached, tap)
             total += tap.to(tl.float32) * weights[k].to(tl.float32)[None, :]
     current = x.to(tl.float32)

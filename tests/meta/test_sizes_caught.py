@@ -14,16 +14,16 @@ from properties.candidate import load
 from properties.engines import choose
 from properties.invariants import sizes
 from properties.verdict import Violation
-from tests.meta.candidates import plain
+from tests.meta.candidates import plain, tiled
 from tests.meta.drawing import first_violation
 from tests.meta.judging_table import bound
 
-SCONV = (Path(__file__).parents[2] / "sconv/fused.py").read_text()
+TILED = Path(tiled.__file__).read_text()
 
 
-def changed_sconv(folder: Path, *changes: tuple[str, str]) -> Any:
-    """The operators of sconv/fused.py with a few places changed, on the machine."""
-    text = SCONV
+def changed_kernel(folder: Path, *changes: tuple[str, str]) -> Any:
+    """The operators of candidates/tiled.py with a few places changed, on the machine."""
+    text = TILED
     for old, new in changes:
         assert text.count(old) >= 1
         text = text.replace(old, new)
@@ -45,7 +45,7 @@ def changed_sconv(folder: Path, *changes: tuple[str, str]) -> Any:
 )  # fmt: skip  # what 64 bits are for, one a line
 def test_offsets_of_32_bits(what, invariant, change, tmp_path):
     """Finds the one product that wraps."""
-    found = first_violation(changed_sconv(tmp_path, change), invariant, size_strategies.far_forwards("bf16", what), 40)
+    found = first_violation(changed_kernel(tmp_path, change), invariant, size_strategies.far_forwards("bf16", what), 40)
     assert found is not None
     assert found.property_name == invariant.entry.name
 
@@ -101,9 +101,9 @@ def test_two_sizes_beside_tiles_at_once():
 
 def test_tiles_are_found_where_they_are_exposed(tmp_path):
     """Reads constexpr arguments of launches and module constants."""
-    assert tiles.of_fused_sconv(changed_sconv(tmp_path, ("ROW_TILE = 4", "ROW_TILE = 32"))) == (4, 32, 64, 256)
+    assert tiles.of_fused_sconv(changed_kernel(tmp_path, ("ROW_TILE = 4", "ROW_TILE = 32"))) == (4, 32, 64, 256)
     hidden = [("ROW_TILE = 4", "ROW_TILES = '4'"), ("BLOCK_T=ROW_TILE", "BLOCK_T=16"), ("ROW_TILE)", "16)")]
-    assert 16 in tiles.of_fused_sconv(changed_sconv(tmp_path, *hidden))
+    assert 16 in tiles.of_fused_sconv(changed_kernel(tmp_path, *hidden))
 
 
 def test_a_candidate_that_exposes_no_tile(monkeypatch):
@@ -153,7 +153,7 @@ def test_rows_on_the_second_axis(tmp_path):
         ("tl.program_id(2)", "tl.program_id(1)"),
         ("[(triton.cdiv(T, ROW_TILE), channel_tiles)]", "[(channel_tiles, triton.cdiv(T, ROW_TILE))]"),
     ]  # fmt: skip  # one exchange
-    sizes.many_rows(changed_sconv(tmp_path, *swapped), pinned.many_rows()[0])
+    sizes.many_rows(changed_kernel(tmp_path, *swapped), pinned.many_rows()[0])
     assert "grid too large: axis 1 has" in str(tally.COUNTS["hazards.fused_sconv"].examples)
 
 
