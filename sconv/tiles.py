@@ -36,19 +36,26 @@ HOPPER = Tiles(
     many=Tile(rows=8, at_once=1, channels=256, warps=1, steady=True),
     many_from=2**22,
 )
-BY_CAPABILITY = {(9, 0): HOPPER}
+# gfx942 and gfx950: a warp has twice the lanes, which takes twice the channels to load 128 bits each. Not measured.
+CDNA = Tiles(
+    few=HOPPER.few._replace(channels=2 * HOPPER.few.channels),
+    many=HOPPER.many._replace(channels=2 * HOPPER.many.channels),
+    many_from=HOPPER.many_from,
+)
+BY_CAPABILITY = {(9, 0): HOPPER, (9, 4): CDNA, (9, 5): CDNA}
 DEFAULT = HOPPER  # not measured elsewhere
 
 
 def choose(rows: int, channels: int, itemsize: int, capability: tuple[int, int] | None) -> Tile:
-    """The tile for a forward of so many rows and channels of `itemsize` bytes; without a capability, on a host.
-
-    Its channels are as many as divide all of them, where enough do: no lane is idle then.
-    """
+    """The tile for a forward of so many rows and channels of `itemsize` bytes; without a capability, on a host."""
     tiles = BY_CAPABILITY.get(capability, DEFAULT) if capability else DEFAULT
     # On a host only judges run these kernels: there the tiles take turns, so that each is judged.
     is_large = rows % 2 == 0 if capability is None else rows * channels >= tiles.many_from
-    tile = tiles.many if is_large else tiles.few
+    return fitted(tiles.many if is_large else tiles.few, channels, itemsize)
+
+
+def fitted(tile: Tile, channels: int, itemsize: int) -> Tile:
+    """The tile with as many channels as divide all of them, where enough do: no lane is idle then."""
     most = max(1, tile.channels * 2 // itemsize)  # the registers of a tile hold as many bytes of every dtype
     divisor = channels & -channels
     whole = divisor if divisor >= MIN_DIVIDING_TILE else 1 << (channels - 1).bit_length()
