@@ -110,11 +110,34 @@ def test_no_answer_is_not_judged(verdict_of, monkeypatch):
 
 @needs_upstream
 def test_an_operation_outside_the_fragment_is_named(tmp_path, verdict_of):
-    """A loop of the kernel is named with its line, not guessed at."""
+    """A loop whose rounds follow the rows is named with its line, not guessed at."""
+    verdict = verdict_of(looping(tmp_path, "range(W * tl.cdiv(T, 1_000_000))"), "accesses")
+    assert verdict.what == NOT_JUDGED
+    assert verdict.reason.startswith("a loop (scf.for) whose rounds are not constant")
+    assert "looping.py:" in verdict.reason
+
+
+@needs_upstream
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loop_of_constant_rounds_is_unrolled(name, tmp_path, verdict_of):
+    """The loop over the taps is proved also where Triton keeps it as a loop."""
+    verdict = verdict_of(looping(tmp_path, "range(W)"), name, FEW_TAPS)
+    assert (verdict.what, verdict.reason) == (PROVED, "")
+
+
+def looping(folder, rounds):
+    """The upstream file with another loop over its taps."""
     text = UPSTREAM.read_text()
     assert text.count("tl.static_range(W)") == 1
-    path = tmp_path / "looping.py"
-    path.write_text(text.replace("tl.static_range(W)", "range(W)"))
-    verdict = verdict_of(path, "accesses")
-    assert verdict.what == NOT_JUDGED
-    assert verdict.reason.startswith("scf.for is not understood (")
+    path = folder / "looping.py"
+    path.write_text(text.replace("tl.static_range(W)", rounds))
+    return path
+
+
+def test_the_same_steps_each_time(verdict_of):
+    """What the solver does depends on the question alone, not on what was asked before or on how long it took."""
+    first = verdict_of("sconv", "taps")
+    verdict_of("sconv", "conflicts", FEW_TAPS)
+    again = verdict_of("sconv", "taps")
+    assert (first.steps, first.claims) == (again.steps, again.claims)
+    assert first.steps > 0
