@@ -22,10 +22,15 @@ def groups() -> set[str]:
     return {entry.group for entry in entries()}
 
 
+def module_of(group: str) -> str:
+    """The module of a group's tests."""
+    return "tests.test_proofs" if group == "proof" else f"tests.test_{group}"
+
+
 def test_of(name: str) -> str:
     """The test of a property, as pytest names it."""
     group, own = name.split(".")
-    return f"tests/test_{group}.py::test_{own}"
+    return f"{module_of(group).replace('.', '/')}.py::test_{own}"
 
 
 def _tests(promise: Promise) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from properties.cases import Case, Geometry
+from properties.cases import Case, Geometry, with_dtype
 from properties.proofs import accesses, axioms, conflicts, counterexamples, forward, metadata, requests, taps, wraps
 from properties.proofs import operations as _operations  # noqa: F401  # fills MEANINGS
 from properties.proofs.claims import Claim
@@ -97,14 +97,19 @@ class Variant:
         return ", ".join(words)
 
 
-def variants(operator: Operator, geometry: Geometry, configurations: int = 1) -> list[Variant]:
-    """Every program of `fused_sconv` at a geometry: Triton compiles numbers that are 1 apart. Raises NotJudged."""
+def variants(operator: Operator, geometry: Geometry, configurations: int = 1, is_whole: bool = True) -> list[Variant]:
+    """Every program of `fused_sconv` at a geometry: Triton compiles numbers that are 1 apart. Raises NotJudged.
+
+    Unless `is_whole`, those of contiguous rows of `x` and of sizes other than 1 alone.
+    """
     found: dict[Any, Variant] = {}
     small_tables: tuple[dict[str, int], ...] = ({}, {"width": 1}, {"width": 1, TABLE_ROW: 1})
     small_pages: tuple[dict[str, int], ...] = ({}, {PAGE: 1}) if geometry.H * geometry.N * geometry.D == 1 else ({},)
-    options = product(range(configurations), (False, True), (True, False), (None, "silu"))
+    if not is_whole:
+        small_tables = small_pages = ({},)
+    options = product(range(configurations), (False, True)[: 1 + is_whole], (True, False), (None, "silu"))
     for configuration, apart, residual, activation in options:
-        for rows, table, page in product(({}, {"T": 1}), small_tables, small_pages):
+        for rows, table, page in product(({}, {"T": 1})[: 1 + is_whole], small_tables, small_pages):
             world = World(geometry, Limits(), {**rows, **table, **page}, apart, residual, activation)
             try:
                 kernel = forward.launch(operator, world, configuration)
@@ -115,6 +120,23 @@ def variants(operator: Operator, geometry: Geometry, configurations: int = 1) ->
             key = (apart, kernel.launch.bound.key)
             found.setdefault(key, Variant(world, kernel, configuration))
     return list(found.values())
+
+
+def are_renamed(operator: Operator, programs: Sequence[Variant]) -> bool:
+    """Whether programs in fp16 are those in bf16 but for the type's name, so that what is proved of those holds."""
+    for one in programs:
+        if not isinstance(one.world, World) or one.world.geometry.dtype != "fp16":
+            return False
+        world = replace(one.world, geometry=with_dtype(one.world.geometry, "bf16"))
+        other = forward.launch(operator, world, one.configuration)
+        if _in_bf16(one.kernel) != _in_bf16(other) or one.kernel.grid != other.grid:
+            return False
+    return True
+
+
+def _in_bf16(kernel: Symbolic) -> str:
+    """A kernel's body and what its arguments are, in words."""
+    return f"{kernel.function.body} {kernel.function.types} {kernel.arguments}".replace("'f16'", "'bf16'")
 
 
 def prove_metadata(target: str, operator: Operator, most: int = requests.MOST_REQUESTS) -> Verdict:
@@ -133,7 +155,7 @@ def prove_metadata(target: str, operator: Operator, most: int = requests.MOST_RE
         return further
     if further.what == NOT_JUDGED:
         return replace(verdict, scope=f"at most {most} requests; beyond them not judged: {further.reason}")
-    scope = f"every number of requests: up to {most} unrolled, all by the invariant of the loop"
+    scope = f"every number of requests, by the invariant of the loop; up to {most} also unrolled"
     return replace(_sum(verdict, [verdict, further]), scope=scope)
 
 
