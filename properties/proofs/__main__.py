@@ -89,12 +89,13 @@ def _of_metadata(candidate: Candidate) -> list[Verdict]:
     """The same for `sconv_seq_metadata`, which has no geometry."""
     from properties.proofs import report
     from properties.proofs.prove import prove_metadata
+    from properties.proofs.requests import MOST_REQUESTS
 
     operator = candidate.operators.get("sconv_seq_metadata")
     if operator is None:
         return []
     print(f"proving: {candidate.title}, sconv_seq_metadata")
-    verdict = prove_metadata(candidate.target, operator)
+    verdict = prove_metadata(candidate.target, operator, MOST_REQUESTS)
     print(*report.lines(verdict, candidate.target), "", sep="\n", flush=True)
     return [verdict]
 

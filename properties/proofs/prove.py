@@ -19,7 +19,8 @@ from properties.proofs.world import PAGE, TABLE_ROW, Limits, World
 from properties.verdict import NOT_JUDGED, VIOLATED
 
 PROVED = "proved"
-RIGHT = "its taps are right, but not what is computed of them"
+RIGHT = "its taps are right, what is computed of them is for tests to judge"
+MOST_UNCONFIRMED = 3  # counterexamples of an obligation for which cases are tried: one takes seconds
 LEAST_ROWS = 2**16  # a smaller number of rows is no limit that a proof may have, but a fault
 Claims = Callable[[Symbolic, Any], Iterator[Claim]]
 Operator = Callable[..., Any]
@@ -75,6 +76,7 @@ class Verdict:
     most_rows: int | None = None  # up to which it is proved, where not for every number of rows within the limits
     variant: str = ""  # of the program that this is about, where it is not the usual one
     at: str = ""  # the place in the source that is violated, or that limits the rows
+    unconfirmed: int = 0  # counterexamples that no case confirms
     scope: str = ""  # for how many requests it is proved, where it is about them
     steps: int = 0  # of the solver, for the longest question: the same on every machine
 
@@ -139,7 +141,7 @@ def _in_bf16(kernel: Symbolic) -> str:
     return f"{kernel.function.body} {kernel.function.types} {kernel.arguments}".replace("'f16'", "'bf16'")
 
 
-def prove_metadata(target: str, operator: Operator, most: int = requests.MOST_REQUESTS) -> Verdict:
+def prove_metadata(target: str, operator: Operator, most: int) -> Verdict:
     """One verdict for `sconv_seq_metadata`: unrolled up to a number of requests, beyond it by an invariant if known."""
     try:
         verdict = prove_all(target, [Variant(*one) for one in requests.unrolled(operator, most)], METADATA)
@@ -173,12 +175,13 @@ def prove(target: str, variant: Variant, obligation: Obligation, dropped: frozen
 def prove_all(target: str, programs: Sequence[Variant], obligation: Obligation) -> Verdict:
     """One verdict for all programs of a kernel: the worst one's, with the claims and seconds of all asked.
 
-    The first violated one ends it: a case is what its reader wants, not the same one again of each program.
+    The first violated one ends it: a case is what its reader wants, not the same one again of each program. So does
+    one with many counterexamples that no case confirms.
     """
     verdicts: list[Verdict] = []
     for one in programs:
         verdicts.append(prove(target, one, obligation))
-        if verdicts[-1].what == VIOLATED:
+        if verdicts[-1].what == VIOLATED or verdicts[-1].unconfirmed >= MOST_UNCONFIRMED:
             break
     order = (VIOLATED, NOT_JUDGED, PROVED)
     worst = min(verdicts, key=lambda one: (order.index(one.what), one.most_rows or float("inf")))
@@ -210,13 +213,18 @@ class _Judging:
         """Asks for each claim until one is violated; one without an answer leaves the obligation not judged."""
         for claim in claims:
             self.ask(claim)
-            if self.verdict.what == VIOLATED:
+            if self.is_over:
                 return self.verdict
         is_idle = self.verdict.claims == self.verdict.idle
         is_vacuous = is_idle or Question(world, ()).find(axioms.a_batch(world)).model is None
         if self.verdict.what == PROVED and is_vacuous:
             self.leave("nothing that was claimed ever happens: it is vacuous")
         return self.verdict
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that is asked now would be news."""
+        return self.verdict.what == VIOLATED or self.verdict.unconfirmed >= MOST_UNCONFIRMED
 
     def ask(self, claim: Claim) -> None:
         """Asks for one claim; for each of its parts where they do not all hold."""
@@ -232,12 +240,12 @@ class _Judging:
             self.verdict = replace(found, claims=found.claims + count, idle=found.idle + idle)
         elif claim.parts:
             for part in claim.parts:
-                if self.verdict.what != VIOLATED:
+                if not self.is_over:
                     self.ask(part)
         elif answer.model is None:
-            self.leave(f"{claim.what}: {answer.unknown} ({claim.site})")
+            self.leave(f"whether {claim.what}: {answer.unknown} ({claim.site})")
         elif claim.is_arithmetic(self.dropped):
-            self.leave(f"{claim.what}: {RIGHT} ({claim.site})")
+            self.leave(f"whether {claim.what}: {RIGHT} ({claim.site})")
         elif rows := _most_rows(claim, self.dropped):
             self.verdict = replace(found, claims=found.claims + 1)
             if found.most_rows is None or rows < found.most_rows:
@@ -247,7 +255,8 @@ class _Judging:
                 found, what=VIOLATED, reason=claim.what, property_name=seen[0], case=seen[1], at=str(claim.site)
             )
         else:
-            self.leave(f"{claim.what}: no case confirms the counterexample ({claim.site})")
+            self.verdict = replace(found, unconfirmed=found.unconfirmed + 1)
+            self.leave(f"whether {claim.what}: the solver has a counterexample, but no case confirms it ({claim.site})")
 
     def leave(self, reason: str) -> None:
         """Does not judge the obligation, for the first reason that was met."""

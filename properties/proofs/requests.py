@@ -22,7 +22,7 @@ AXIOMS = {
     "entries": "query_start_loc does not decrease from 0 at its first entry to num_actual_tokens at entry num_reqs",
 }
 MOST_REQUESTS = 256  # up to which the search is unrolled
-APART = 8  # numbers of requests below this are no run: a number of rounds may look like one of requests
+APART = 5  # numbers of requests below this are no run: a number of rounds may look like one of requests
 # Requests of the calls from which is read off how many rounds an invariant's loop is told to take.
 MANY_REQUESTS = tuple(sorted({2**power + more for power in range(9, 21) for more in (-1, 0, 1)}))
 ACTUAL, PADDED, REQUESTS = "num_actual_tokens", "num_padded_tokens", "num_reqs"
