@@ -7,6 +7,7 @@ import pkgutil
 
 from properties import invariants
 from properties.promises import PROMISES, Promise
+from properties.proved import proved_by
 from properties.tally import CATALOGUE, Property
 
 
@@ -43,15 +44,17 @@ def page() -> str:
         "# Properties",
         "",
         "Written by `python -m properties.catalogue`; a test keeps it current. A property whose cases reached less",
-        "than the last column says is *not judged*.",
+        "than the last column says is *not judged*. *Tested* is a property that cases judge; *proved* is what follows",
+        "from [obligations](proofs.md) for every batch of a geometry, as far as they are proved of the candidate.",
         "",
-        "| property | what must hold | test | engines | needs a case with |",
-        "|---|---|---|---|---|",
+        "| property | what must hold | shown | test | engines | needs a case with |",
+        "|---|---|---|---|---|---|",
     ]
     for entry in entries():
         engines = "ttir" if entry.needs_hazards else "all"
         needs = ", ".join(sorted(entry.needs))
-        lines.append(f"| `{entry.name}` | {entry.sentence} | `{test_of(entry.name)}` | {engines} | {needs} |")
+        shown = proved_by(entry.name)
+        lines.append(f"| `{entry.name}` | {entry.sentence} | {shown} | `{test_of(entry.name)}` | {engines} | {needs} |")
     lines += [
         "",
         "## The contract's list",

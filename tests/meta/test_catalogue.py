@@ -8,6 +8,7 @@ import pytest
 
 from properties import catalogue
 from properties.promises import PROMISES
+from properties.proved import PROVED_BY
 
 ROOT = Path(__file__).parents[2]
 CONTRACT = ROOT.parent / "shared/contract.md"
@@ -26,6 +27,13 @@ def test_each_property_has_its_test(entry):
     judging = "proved" if entry.group == "proof" else "judged"
     assert f"def test_{name}({judging}" in source
     assert f"{judging}({entry.group}.{name}" in source
+
+
+def test_what_is_proved_is_a_property_and_by_an_obligation():
+    """Marks no property that there is not, by no obligation that there is not."""
+    names = {entry.name for entry in catalogue.entries()}
+    assert set(PROVED_BY) <= names
+    assert {f"proof.{one}" for obligations in PROVED_BY.values() for one in obligations} <= names
 
 
 def test_every_line_of_the_contract_names_a_test():
