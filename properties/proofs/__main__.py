@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     if importlib.util.find_spec("z3") is None:
-        print("ERROR: proofs need z3: `make test` installs it, or pip install z3-solver", file=sys.stderr)
+        print("ERROR: proofs need z3: `make judge` installs it, or pip install z3-solver", file=sys.stderr)
         return 4
     from properties.proofs import report  # needs z3
     from properties.proofs.prove import METADATA, OBLIGATIONS, PROVED
@@ -70,6 +70,7 @@ def _of_forwards(candidate: Candidate, geometry: Geometry, obligations: list[Obl
 
     operator = candidate.operators.get("fused_sconv")
     if operator is None:
+        print("missing    fused_sconv is not offered by the candidate\n")
         return []
     try:
         programs = variants(operator, geometry, choose("ttir").bind(candidate).configurations)
@@ -93,6 +94,7 @@ def _of_metadata(candidate: Candidate) -> list[Verdict]:
 
     operator = candidate.operators.get("sconv_seq_metadata")
     if operator is None:
+        print("missing    sconv_seq_metadata is not offered by the candidate\n")
         return []
     print(f"proving: {candidate.title}, sconv_seq_metadata")
     verdict = prove_metadata(candidate.target, operator, MOST_REQUESTS)

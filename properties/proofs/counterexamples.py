@@ -27,6 +27,7 @@ FAR_CASES = {
     ROW: ("sizes.far_rows", Layout(x_gap=FAR)),
 }
 MOST_PADDED = 2**12  # rows of metadata
+MOST_START = 2**22  # tokens in the cache, each of which lies in a block
 MOST_ROWS = 64  # of a case that is tried: larger models are not run
 
 
@@ -87,7 +88,7 @@ def _(world: World, claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, For
         return
     for batch in _batches(claim, model):
         case = replace(batch, geometry=geometry, use_residual=world.use_residual, activation=world.activation)
-        if case.T <= MOST_ROWS:
+        if case.T <= MOST_ROWS and all(request.start <= MOST_START for request in case.requests):
             for name in CONFIRMING:
                 yield name, case
 

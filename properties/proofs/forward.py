@@ -50,7 +50,7 @@ def _call(world: World, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[str
     T, R, width, num_blocks = (sizes[name] for name in ("T", "R", "width", "num_blocks"))
     dtype = DTYPES[geometry.dtype]
     row = C + 3 + 2 * R if world.rows_apart else C
-    table_row = sizes.get(TABLE_ROW, width + 100)
+    table_row = sizes.get(TABLE_ROW, width + 100 + 2 * R)
     page = sizes.get(PAGE, H * N * D + 1000 + 3 * R)
     tensors = {
         "x": torch.empty(T * row, dtype=dtype).as_strided((T, C), (row, 1)),

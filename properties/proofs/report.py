@@ -27,13 +27,13 @@ def lines(verdict: Verdict, target: str) -> list[str]:
         idle = f", {verdict.idle} of accesses that never happen" if verdict.idle else ""
         found[0] += f" ({verdict.claims:,} claims{idle}; {verdict.seconds:.1f} s, slowest {verdict.slowest:.1f} s)"
         if verdict.most_rows is not None:
-            found.append(f"{'':<22}for T <= {verdict.most_rows:,}; beyond that it wraps at {verdict.at}")
+            found.append(f"{'':<22}for T <= {verdict.most_rows:,}; beyond that an index wraps at {verdict.at}")
         if verdict.scope:
             found.append(f"{'':<22}for {verdict.scope}")
         return found
     if verdict.variant:
         found.append(f"{'':<22}in the program for {verdict.variant}")
-    if verdict.at:
+    if verdict.what == VIOLATED:
         found.append(f"{'':<22}at {verdict.at}")
     if verdict.what == VIOLATED:
         found.append(f"{'':<22}confirmed: {command(verdict, target)}")

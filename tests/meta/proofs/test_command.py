@@ -64,4 +64,4 @@ def test_without_the_solver_one_line_says_so(monkeypatch, capsys):
     """Nothing else of the project needs z3, so its absence is told, not a traceback."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main([]) == 4
-    assert capsys.readouterr().err == "ERROR: proofs need z3: `make test` installs it, or pip install z3-solver\n"
+    assert capsys.readouterr().err == "ERROR: proofs need z3: `make judge` installs it, or pip install z3-solver\n"

@@ -10,7 +10,7 @@ from properties.proofs import counterexamples
 from properties.proofs.geometries import REAL
 from properties.proofs.prove import PROVED
 from properties.proofs.solving import Answer, Question
-from properties.proofs.world import Limits
+from properties.proofs.world import TABLE_ROW, Limits
 from properties.replay import replay
 from properties.verdict import NOT_JUDGED, VIOLATED, Violation
 from tests.meta.proofs.conftest import FEW_TAPS, SMALL
@@ -132,6 +132,15 @@ def looping(folder, rounds):
     path = folder / "looping.py"
     path.write_text(text.replace("tl.static_range(W)", rounds))
     return path
+
+
+@needs_upstream
+@pytest.mark.parametrize("fixed", [{"T": 1}, {"width": 1}, {"width": 1, TABLE_ROW: 1}], ids=str)
+def test_programs_for_sizes_of_one_are_proved(fixed, verdict_of):
+    """Triton compiles a size of 1 as a constant; the others stay symbols."""
+    for name in NAMES:
+        verdict = verdict_of(UPSTREAM, name, FEW_TAPS, fixed=fixed)
+        assert (verdict.what, verdict.reason) == (PROVED, ""), name
 
 
 def test_the_same_steps_each_time(verdict_of):
