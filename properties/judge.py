@@ -77,7 +77,7 @@ class Judge:
         for name in sorted(tally.COUNTS):
             count = tally.COUNTS[name]
             what, reason = tally.verdict(name, count)
-            unit = "held beside" if what == VIOLATED else "claims" if name.startswith("proof.") else "cases"
+            unit = "held beside" if what == VIOLATED else "cases"
             cases = f"{count.judged:>7,} {unit}" if count.judged else " " * 13
             lines.append(f"{what:<10} {name:<28} {cases}  {reason}".rstrip())
             for example in count.examples.values():
@@ -86,7 +86,7 @@ class Judge:
             return []
         tallied = [tally.verdict(name, count)[0] for name, count in tally.COUNTS.items()]
         totals = ", ".join(f"{tallied.count(kind)} {kind}" for kind in (HOLDS, VIOLATED, NOT_JUDGED))
-        cases_in_all = sum(count.judged for name, count in tally.COUNTS.items() if not name.startswith("proof."))
+        cases_in_all = sum(count.judged for count in tally.COUNTS.values())
         lines += [f"missing    {name} is not offered by the candidate" for name in self.ops.candidate.missing]
         lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
         lines += configurations.lines()

@@ -23,7 +23,7 @@ def prove(request: pytest.FixtureRequest, ops: Ops, entry: tally.Property, dtype
         found = proof.judge(ops, entry, dtype, is_whole)
         violation = None if found.violated is None else proof.violation(ops.candidate.target, found.violated)
     count = tally.COUNTS.setdefault(entry.name, tally.Count())
-    count.judged += found.claims
+    count.judged += found.programs
     count.notes |= found.notes
     if violation is not None and found.violated is not None:
         for name in {entry.name, violation.property_name}:

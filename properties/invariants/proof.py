@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from properties import tally
 from properties.proofs import geometries
-from properties.verdict import NOT_JUDGED, VIOLATED, NotJudged, Violation
+from properties.verdict import NOT_JUDGED, PROVED, VIOLATED, NotJudged, Violation
 
 if TYPE_CHECKING:  # z3 may not be installed
     from properties.proofs.prove import Verdict
@@ -38,18 +38,19 @@ metadata = _registered(
 
 @dataclass
 class Outcome:
-    """What was found of an obligation at all its places: claims proved, how far they go, and why others are not."""
+    """What was found of an obligation at all its places: programs proved, how far that goes, and why others are not."""
 
-    claims: int = 0
+    programs: int = 0
     least_rows: tuple[int, str] | None = None  # up to which no index wraps, and the place with the fewest
     scopes: set[str] = field(default_factory=set)
     reasons: dict[str, str] = field(default_factory=dict)  # and the first place of each
     violated: Verdict | None = None
 
-    def add(self, verdict: Verdict, place: str) -> None:
-        """Adds the verdict at one place."""
-        self.claims += verdict.claims
-        if verdict.what == VIOLATED:
+    def add(self, verdict: Verdict, programs: int, place: str) -> None:
+        """Adds the verdict on the programs at one place."""
+        if verdict.what == PROVED:
+            self.programs += programs
+        elif verdict.what == VIOLATED:
             self.violated = verdict
         elif verdict.what == NOT_JUDGED:
             self.reasons.setdefault(verdict.reason, place)
@@ -81,7 +82,7 @@ def judge(ops: Any, entry: tally.Property, dtype: str, is_whole: bool) -> Outcom
     operator, target = ops.candidate.operators[entry.operator], ops.candidate.target
     name = entry.name.partition(".")[2]
     if name == prove.METADATA.name:
-        found.add(prove.prove_metadata(target, operator, requests.MOST_REQUESTS if is_whole else FEW_REQUESTS), "")
+        found.add(prove.prove_metadata(target, operator, requests.MOST_REQUESTS if is_whole else FEW_REQUESTS), 1, "")
         return found
     (obligation,) = (one for one in prove.OBLIGATIONS if one.name == name)
     for geometry in geometries.every(dtype) if is_whole else geometries.quick(dtype):
@@ -93,7 +94,7 @@ def judge(ops: Any, entry: tally.Property, dtype: str, is_whole: bool) -> Outcom
         except launches.NotJudged as reason:
             found.reasons.setdefault(str(reason), repr(geometry))
             continue
-        found.add(prove.prove_all(target, programs, obligation), repr(geometry))
+        found.add(prove.prove_all(target, programs, obligation), len(programs), repr(geometry))
         if found.violated is not None:
             break
     return found

@@ -16,7 +16,7 @@ from properties.cases import Geometry
 from properties.engines import choose
 from properties.proofs.geometries import REAL, SMALL
 from properties.replay import case_of, quietly
-from properties.verdict import NOT_JUDGED
+from properties.verdict import NOT_JUDGED, PROVED
 
 if TYPE_CHECKING:
     from properties.proofs.prove import Obligation, Verdict
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         print("ERROR: proofs need z3: `make judge` installs it, or pip install z3-solver", file=sys.stderr)
         return 4
     from properties.proofs import report  # needs z3
-    from properties.proofs.prove import METADATA, OBLIGATIONS, PROVED
+    from properties.proofs.prove import METADATA, OBLIGATIONS
 
     try:
         geometries = _geometries(options.geometry)

@@ -16,9 +16,8 @@ from properties.proofs.launches import NotJudged, Symbolic
 from properties.proofs.requests import RequestsWorld
 from properties.proofs.solving import Question
 from properties.proofs.world import PAGE, TABLE_ROW, Limits, World
-from properties.verdict import NOT_JUDGED, VIOLATED
+from properties.verdict import NOT_JUDGED, PROVED, VIOLATED
 
-PROVED = "proved"
 RIGHT = "its taps are right, what is computed of them is for tests to judge"
 MOST_UNCONFIRMED = 3  # counterexamples of an obligation for which cases are tried: one takes seconds
 LEAST_ROWS = 2**16  # a smaller number of rows is no limit that a proof may have, but a fault

@@ -9,9 +9,9 @@ from pathlib import Path
 from properties.cases import Geometry
 from properties.proofs import requests
 from properties.proofs.axioms import AXIOMS
-from properties.proofs.prove import METADATA, OBLIGATIONS, PROVED, Verdict
+from properties.proofs.prove import METADATA, OBLIGATIONS, Verdict
 from properties.proofs.world import Limits
-from properties.verdict import VIOLATED
+from properties.verdict import PROVED, VIOLATED
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = {one.name: one.sentence for one in (*OBLIGATIONS, METADATA)}

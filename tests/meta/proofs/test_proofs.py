@@ -8,11 +8,10 @@ pytest.importorskip("z3", reason="proofs need z3-solver, which is not installed"
 
 from properties.proofs import counterexamples
 from properties.proofs.geometries import REAL
-from properties.proofs.prove import PROVED
 from properties.proofs.solving import Answer, Question
 from properties.proofs.world import TABLE_ROW, Limits
 from properties.replay import replay
-from properties.verdict import NOT_JUDGED, VIOLATED, Violation
+from properties.verdict import NOT_JUDGED, PROVED, VIOLATED, Violation
 from tests.meta.proofs.conftest import FEW_TAPS, SMALL
 from tests.meta.proofs.faults import ARITHMETIC, INDEXING
 from tests.meta.upstream_faults import UPSTREAM

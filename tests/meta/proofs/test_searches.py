@@ -13,10 +13,10 @@ from properties.cases import Metadata
 from properties.proofs import metadata, requests
 from properties.proofs.axioms import all_of
 from properties.proofs.invariants import INVARIANTS, Invariant
-from properties.proofs.prove import METADATA, PROVED, Variant, prove, prove_metadata
+from properties.proofs.prove import METADATA, Variant, prove, prove_metadata
 from properties.replay import replay
 from properties.strategies import metadata as metadata_cases
-from properties.verdict import NOT_JUDGED, VIOLATED, Violation
+from properties.verdict import NOT_JUDGED, PROVED, VIOLATED, Violation
 from tests.meta.proofs.faults import SEARCHES, SEARCHES_RIGHT
 from tests.meta.proofs.test_proofs import needs_upstream, skip_where_absent
 from tests.meta.upstream_faults import UPSTREAM
