@@ -204,7 +204,7 @@ class Evaluation:
 
 Meaning = Callable[[Evaluation, Operation, Lanes, int], Any]
 MEANINGS: dict[str, Meaning] = {}
-WRAPPING = {"arith.addi", "arith.subi", "arith.muli", "arith.trunci"}
+WRAPPING = {"arith.addi", "arith.subi", "arith.muli", "arith.trunci", "tt.reduce"}
 
 
 def meaning(*names: str) -> Callable[[Meaning], Meaning]:

@@ -76,7 +76,7 @@ class Plan:
                     yield from self._walk(inner, (*path, (operation.operands[0], taken)), number)
             elif operation.name == "scf.for":
                 yield from self._loop(operation, path, number)
-            elif operation.regions or operation.name in UNKNOWN_EFFECTS:
+            elif (operation.regions and operation.name != "tt.reduce") or operation.name in UNKNOWN_EFFECTS:
                 raise NotJudged(f"{operation.name} is not understood ({Site(operation, path)})")
 
     def _loop(self, loop: Operation, path: Path, number: Callable[[int], int | None]) -> Iterator[Site]:

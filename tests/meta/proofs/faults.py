@@ -115,6 +115,10 @@ SEARCHES_RIGHT: dict[str, Fault] = {
     "upstream, high beyond the last": Fault(UPSTREAM, "tl.full([BLOCK], num_reqs - 1, tl.int32)",
                                             "tl.full([BLOCK], num_reqs, tl.int32)", "metadata"),
     "the middle of the sum": Fault(METADATA, "low + (high - low) // 2", "(low + high) // 2", "metadata"),
+    "both of two lanes": Fault(METADATA, "tl.load(query_start_loc_ptr + middle + 1, mask=is_actual, other=0) <= row",
+                               "tl.sum((tl.load(query_start_loc_ptr + middle[:, None] + 0 * tl.arange(0, 2) + 1,"
+                               " mask=is_actual[:, None], other=0) <= row[:, None]).to(tl.int32), axis=1) > 1",
+                               "metadata"),
     "a step more": Fault(METADATA, "search_steps=last_request.bit_length()",
                          "search_steps=num_reqs.bit_length()", "metadata"),
 }  # fmt: skip  # as above

@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("z3", reason="proofs need z3-solver, which is not installed")
 
-from properties import tally
+from properties import allowed, tally
 from properties.candidate import load
+from properties.contract import DTYPES
 from properties.engines import choose
 from properties.engines.base import Engine
 from properties.invariants import proof
@@ -101,3 +102,12 @@ def test_fp16_is_bf16_by_another_name(dtype):
     operator = load("sconv").operators["fused_sconv"]
     world = World(geometries.with_dtype(FEW_TAPS, dtype))
     assert are_renamed(operator, [Variant(world, launch(operator, world))]) == (dtype == "fp16")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_geometry_is_one_that_the_contract_allows(dtype):
+    """What the profiles prove at can be a case, and a quick one is among all."""
+    every = geometries.every(dtype)
+    assert [allowed.fault(geometry) for geometry in every] == [None] * len(set(every))
+    assert set(geometries.quick(dtype)) <= set(every)
+    assert {geometry.dtype for geometry in every} == {dtype}
