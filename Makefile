@@ -2,7 +2,7 @@
 #
 #   make judge [CANDIDATE=path|module] [ENGINE=cuda|ttir|interpreter] [ARGS='more options of pytest']
 #   make test                                  lint, the judge's own tests and sconv/ judged
-#   make proofs                                the tests of properties/proofs
+#   make proofs                                of these, the proofs and what tests them
 #   make oldest, make newest                   what touches Triton, under the oldest and newest version supported
 #
 # PYTHON=... chooses the Python that .venv is made from.
@@ -31,11 +31,10 @@ judge: $(ROOT).venv/judge
 	cd '$(ROOT)' && $(PYTEST) tests --ignore=tests/meta --candidate "$$candidate" --engine '$(ENGINE)' $(ARGS)
 
 test: lint
-	@cd '$(ROOT)' && $(PYTEST) --ignore=tests/meta/proofs $(ARGS)
+	@cd '$(ROOT)' && $(PYTEST) $(ARGS)
 
-# Apart, since what the solver answers depends on time: on a loaded machine it may say nothing.
 proofs: lint
-	@cd '$(ROOT)' && $(PYTEST) $(ARGS) tests/meta/proofs
+	@cd '$(ROOT)' && $(PYTEST) $(ARGS) tests/meta/proofs tests/test_proofs.py
 
 # What touches Triton, under its oldest and its newest supported version, laid beside the environment's own.
 oldest: $(ROOT).venv/triton-$(OLDEST_TRITON)/.complete

@@ -7,6 +7,7 @@ import pkgutil
 
 from properties import invariants
 from properties.promises import PROMISES, Promise
+from properties.proved import proved_by
 from properties.tally import CATALOGUE, Property
 
 
@@ -22,10 +23,15 @@ def groups() -> set[str]:
     return {entry.group for entry in entries()}
 
 
+def module_of(group: str) -> str:
+    """The module of a group's tests."""
+    return "tests.test_proofs" if group == "proof" else f"tests.test_{group}"
+
+
 def test_of(name: str) -> str:
     """The test of a property, as pytest names it."""
     group, own = name.split(".")
-    return f"tests/test_{group}.py::test_{own}"
+    return f"{module_of(group).replace('.', '/')}.py::test_{own}"
 
 
 def _tests(promise: Promise) -> str:
@@ -38,15 +44,17 @@ def page() -> str:
         "# Properties",
         "",
         "Written by `python -m properties.catalogue`; a test keeps it current. A property whose cases reached less",
-        "than the last column says is *not judged*.",
+        "than the last column says is *not judged*. *Tested* is a property that cases judge; *proved* is what follows",
+        "from [obligations](proofs.md) for every batch of a geometry, as far as they are proved of the candidate.",
         "",
-        "| property | what must hold | test | engines | needs a case with |",
-        "|---|---|---|---|---|",
+        "| property | what must hold | shown | test | engines | needs a case with |",
+        "|---|---|---|---|---|---|",
     ]
     for entry in entries():
         engines = "ttir" if entry.needs_hazards else "all"
         needs = ", ".join(sorted(entry.needs))
-        lines.append(f"| `{entry.name}` | {entry.sentence} | `{test_of(entry.name)}` | {engines} | {needs} |")
+        shown = proved_by(entry.name)
+        lines.append(f"| `{entry.name}` | {entry.sentence} | {shown} | `{test_of(entry.name)}` | {engines} | {needs} |")
     lines += [
         "",
         "## The contract's list",

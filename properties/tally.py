@@ -24,6 +24,7 @@ class Count:
     dtypes: set[str] = field(default_factory=set)  # of the cases that were judged
     violated_dtypes: set[str] = field(default_factory=set)
     excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
+    notes: set[str] = field(default_factory=set)  # what else is to be said where it holds
     near: int = 0  # cases that held within a bound, with other bits than the baseline's
 
 
@@ -43,6 +44,8 @@ class Property:
         """Why the property cannot be judged with these operators on this engine, or None."""
         if not ops.offers(self.operator):
             return f"{ops.name} offers no {self.operator}"
+        if self.group == "proof" and not ops.engine.sees_hazards:
+            return f"the engine {ops.engine.name} shows no program to prove of; judge with --engine ttir"
         if self.needs_hazards and not ops.engine.sees_hazards:
             return f"the engine {ops.engine.name} does not observe hazards; judge with --engine ttir"
         if self.group == "baseline" and ops.baseline is None:
@@ -142,6 +145,18 @@ def count_near(name: str) -> None:
     COUNTS.setdefault(name, Count()).near += 1
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """Counts nothing of what is judged meanwhile: cases that are tried for a proof are none of the run's."""
+    kept = dict(COUNTS)
+    COUNTS.clear()
+    try:
+        yield
+    finally:
+        COUNTS.clear()
+        COUNTS.update(kept)
+
+
 def note(violation: Violation) -> None:
     """Counts a violation that was seen while another property was judged, and keeps the shortest."""
     count = COUNTS.setdefault(violation.property_name, Count())
@@ -184,7 +199,7 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
     if name.startswith("baseline.") and count.near:
         return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
-    return HOLDS, "equal in all bits" if name.startswith("baseline.") else ""
+    return HOLDS, "equal in all bits" if name.startswith("baseline.") else "; ".join(sorted(count.notes))
 
 
 def dump() -> dict[str, dict[str, Any]]:
@@ -206,3 +221,4 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count.violated_dtypes |= set(other["violated_dtypes"])
         count.edges |= set(other["edges"])
         count.reasons |= set(other["reasons"])
+        count.notes |= set(other["notes"])

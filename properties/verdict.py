@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
+PROVED = "proved"  # what an obligation of a proof is where it holds
 
 
 @dataclass(frozen=True)

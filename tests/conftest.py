@@ -1,4 +1,4 @@
-"""The fixture through which a test judges."""
+"""The fixtures through which a test judges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from functools import partial
 import pytest
 
 from properties.engines.base import Ops
+from properties.tally import Property
 from tests.judging import DTYPES, dtype_or_leave, judge
+from tests.proving import prove
 
 
 @pytest.fixture(params=DTYPES)
@@ -21,3 +23,9 @@ def dtype(request: pytest.FixtureRequest, ops: Ops) -> str:
 def judged(request: pytest.FixtureRequest, ops: Ops) -> Callable[..., None]:
     """`judged(invariant, strategy, *pinned_cases)`: one property over as many cases as the profile says."""
     return partial(judge, request, ops)
+
+
+@pytest.fixture
+def proved(request: pytest.FixtureRequest, ops: Ops) -> Callable[[Property, str], None]:
+    """`proved(entry, dtype)`: one obligation, at the geometries that the profile says."""
+    return partial(prove, request, ops)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -48,7 +48,7 @@ def judge(
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
     if excuse := entry.excuse(ops):
-        _leave(entry, excuse)
+        leave(entry, excuse)
 
     patience = Patience()
 
@@ -88,13 +88,18 @@ def judge(
         again = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
+    if isinstance(found, Violation):
+        fail(request, ops, found, again)
     if found is not None:
-        if isinstance(found, Violation):
-            found.explain()
-            request.node.stash[FOUND] = found  # for what is told of the run
-        words = f"{found}{again}" if isinstance(found, Violation) else f"not judged [{entry.name}]: {found}"
-        command = how_to_see_it_again(request, ops, found if isinstance(found, Violation) else None)
-        pytest.fail(f"{words}\n{command}", pytrace=False)
+        pytest.fail(f"not judged [{entry.name}]: {found}\n{how_to_see_it_again(request, ops, None)}", pytrace=False)
+
+
+def fail(request: pytest.FixtureRequest, ops: Ops, found: Violation, more: str) -> NoReturn:
+    """Fails a test for a violation, in words and, for the report, as data."""
+    __tracebackhide__ = True
+    found.explain()
+    request.node.stash[FOUND] = found  # for what is told of the run
+    pytest.fail(f"{found}{more}\n{how_to_see_it_again(request, ops, found)}", pytrace=False)
 
 
 def live(
@@ -205,7 +210,8 @@ def dtype_or_leave(ops: Ops, dtype: str) -> str:
     return dtype
 
 
-def _leave(entry: tally.Property, excuse: str) -> None:
+def leave(entry: tally.Property, excuse: str) -> NoReturn:
+    """Skips a test, and counts its property as not judged for a reason that fails no run."""
     count = tally.COUNTS.setdefault(entry.name, tally.Count())
     count.reasons.add(excuse)
     count.excused = True

@@ -97,7 +97,7 @@ def _unknown(given: str, name: str, parameters: str) -> str | None:
 def _parameters(name: str) -> list[str]:
     """What pytest writes in brackets behind a property's tests: the values of its parameters."""
     group, own = name.split(".")
-    test = getattr(importlib.import_module(f"tests.test_{group}"), f"test_{own}")
+    test = getattr(importlib.import_module(catalogue.module_of(group)), f"test_{own}")
     found = list(DTYPES) if "dtype" in test.__code__.co_varnames else []
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "parametrize":

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from properties.proofs.claims import Claim
 from properties.proofs.evaluate import Access, Evaluation
 from properties.proofs.launches import Symbolic
-from properties.proofs.world import World
+from properties.proofs.world import AnyWorld
 
 
-def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
+def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
     """One claim for each load and store of the kernel."""
     for site in Evaluation(kernel, world).sites:
         evaluation = Evaluation(kernel, world)  # of its own: fewer rows, fewer axioms
         access = evaluation.access(site)
-        verb = "stores to" if site.is_store else "loads from"
+        what = "store to" if site.is_store else "load from"
         yield Claim(
-            f"{verb} {access.tensor.name} inside its {len(access.index)} axes",
+            f"every {what} {access.tensor.name} lies inside it",
             world,
             [evaluation],
             access.guard,

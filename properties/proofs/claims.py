@@ -9,8 +9,8 @@ import z3
 
 from properties.proofs.axioms import AXIOMS
 from properties.proofs.evaluate import Evaluation, Site
-from properties.proofs.solving import FIRST_S, Answer, Question
-from properties.proofs.world import World
+from properties.proofs.solving import FIRST_STEPS, Answer, Question
+from properties.proofs.world import AnyWorld
 
 EVERY = frozenset(AXIOMS)
 
@@ -20,7 +20,7 @@ class Claim:
     """`claim` follows from `condition` for every program and lane of the evaluations."""
 
     what: str
-    world: World
+    world: AnyWorld
     evaluations: Sequence[Evaluation]
     condition: z3.BoolRef
     claim: z3.BoolRef
@@ -41,37 +41,24 @@ class Claim:
 
     def is_arithmetic(self, dropped: frozenset[str] = frozenset()) -> bool:
         """Whether it fails by floating-point arithmetic alone, with every operand right."""
-        return self.weaker is not None and replace(self, claim=self.weaker, weaker=None).ask(dropped)[0].is_proved
+        return self.weaker is not None and replace(self, claim=self.weaker, weaker=None).ask(dropped).is_proved
 
-    def ask(self, dropped: frozenset[str] = frozenset(), *also: z3.BoolRef) -> tuple[Answer, float]:
-        """What the solver says of it, a small counterexample if there is one, and the seconds it took."""
+    def ask(self, dropped: frozenset[str] = frozenset(), *also: z3.BoolRef) -> Answer:
+        """What the solver says of it, with a small counterexample if there is one."""
         broken = [self.condition, *self.facts, *also, z3.Not(self.claim)]
-        seconds = 0.0
         if self.uses < EVERY:
-            question = self.question(dropped | (EVERY - self.uses))
-            answer = question.find(broken, timeout_s=FIRST_S)
+            answer = self.question(dropped | (EVERY - self.uses)).find(broken, most_steps=FIRST_STEPS)
             if answer.is_proved:
-                return answer, question.seconds
-            seconds = question.seconds
-        question = self.question(dropped)
-        answer = question.find(broken, self._small())
-        return answer, seconds + question.seconds
+                return answer
+        return self.question(dropped).find(broken, self.world.wishes(self.row))
 
     def can_happen(self, dropped: frozenset[str] = frozenset()) -> bool:
         """Whether anything satisfies the condition at all: a claim about nothing shows nothing."""
         return self.question(dropped).find([self.condition, *self.facts]).model is not None
-
-    def _small(self) -> list[z3.BoolRef]:
-        """What makes a counterexample readable; the first ones matter most."""
-        world = self.world
-        wishes = [world.T <= 40, world.R <= 4]
-        if self.row is not None:
-            wishes += [world.position(self.row) <= 4 * world.geometry.N + world.geometry.W]
-        return [*wishes, world.T <= 12]
 
 
 def together(parts: list[Claim]) -> Claim:
     """One claim for several with the same condition: one question instead of many."""
     claim = z3.And([one.claim for one in parts])
     facts = [fact for one in parts for fact in one.facts]
-    return replace(parts[0], what=f"{len(parts)} claims", claim=claim, facts=facts, limit=None, parts=parts)
+    return replace(parts[0], what="no arithmetic of an access wraps", claim=claim, facts=facts, limit=None, parts=parts)

@@ -11,7 +11,7 @@ from properties.proofs.accesses import row_of
 from properties.proofs.claims import Claim
 from properties.proofs.evaluate import Evaluation, NotJudged, Site
 from properties.proofs.launches import Symbolic
-from properties.proofs.world import World
+from properties.proofs.world import AnyWorld, World
 
 USES = frozenset({"distinct slots", "no slot is a tap", "windows"})
 
@@ -23,12 +23,12 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
     for tensor in ("out", "cache"):
         mine = [site for site in sites if site.is_store and tensor_of[id(site)] == tensor]
         for left, right in combinations_with_replacement(mine, 2):
-            yield _apart(kernel, world, left, right, f"no two lanes store one element of {tensor}")
+            yield apart(kernel, world, left, right, f"no two lanes store one element of {tensor}")
     stored = [site for site in sites if site.is_store and tensor_of[id(site)] == "cache"]
     read = [site for site in sites if not site.is_store and tensor_of[id(site)] == "cache"]
     for left in stored:
         for right in read:
-            yield _apart(kernel, world, left, right, "no lane stores to the cache what another one reads")
+            yield apart(kernel, world, left, right, "no lane stores to the cache what another one reads")
     covering = [site for site in sites if site.is_store and tensor_of[id(site)] == "out"]
     if len(covering) != 1:
         raise NotJudged(f"the kernel stores to the result in {len(covering)} places, and one is understood")
@@ -39,7 +39,7 @@ def _tensor(kernel: Symbolic, world: World, site: Site) -> str:
     return Evaluation(kernel, world).access(site).tensor.name
 
 
-def _apart(kernel: Symbolic, world: World, left: Site, right: Site, what: str) -> Claim:
+def apart(kernel: Symbolic, world: AnyWorld, left: Site, right: Site, what: str) -> Claim:
     """Two programs, or two lanes of one, never meet at one element; two places of a kernel never do at all."""
     one, other = Evaluation(kernel, world, " a"), Evaluation(kernel, world, " b")
     a, b = one.access(left), other.access(right)
@@ -69,7 +69,7 @@ def _cover(kernel: Symbolic, world: World, site: Site) -> Claim:
         claim = Claim(
             "each element of out is stored", world, [], exists, z3.substitute(reached, *pairs), site, row
         )  # fmt: skip  # condition, claim
-        if claim.ask()[0].is_proved:
+        if claim.ask().is_proved:
             return claim
         best = best or claim
     if best is None:

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import singledispatch
+from itertools import accumulate, pairwise
+from typing import Any
 
 import z3
 
-from properties.cases import FAR, Forward, Layout, Request
+from properties.cases import FAR, Case, Forward, Layout, Metadata, Request
 from properties.proofs.claims import Claim
-from properties.proofs.world import PAGE, ROW, TABLE_ROW
+from properties.proofs.requests import MOST_REQUESTS, RequestsWorld
+from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
 from properties.replay import replay
 from properties.verdict import NotJudged, Violation
 
 # What a case is judged by, on the machine: whatever an obligation says wrong of a kernel, one of these sees.
 CONFIRMING = ("hazards.fused_sconv", "values.dense_exact", "cache.stores_inputs", "cache.write_frame")
+CONFIRMING_METADATA = ("hazards.sconv_seq_metadata", "metadata.searchsorted")
 # A stride beyond 32 bits lies in sparse memory, where the sizes group judges.
 FAR_CASES = {
     PAGE: ("sizes.far_blocks", Layout(page_pad=FAR, spare_blocks=4)),
     TABLE_ROW: ("sizes.far_table", Layout(table_gap=FAR)),
     ROW: ("sizes.far_rows", Layout(x_gap=FAR)),
 }
+MOST_PADDED = 2**12  # rows of metadata
+MOST_START = 2**22  # tokens in the cache, each of which lies in a block
 MOST_ROWS = 64  # of a case that is tried: larger models are not run
 
 
-def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ...]) -> tuple[str, Forward] | None:
+def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ...]) -> tuple[str, Case] | None:
     """The property and the case in which the machine sees what the claim denies, None if none that is tried shows it.
 
     seen: words of its violations that say just that; another fault of the kernel confirms nothing.
@@ -41,9 +48,38 @@ def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ..
     return None
 
 
-def cases(claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Forward]]:
-    """Forwards that agree with a model in its row, with the properties to judge them by."""
-    world, geometry = claim.world, claim.world.geometry
+def cases(claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Case]]:
+    """Cases that agree with a model as far as it goes, with the properties to judge them by."""
+    yield from _cases(claim.world, claim, model)
+
+
+@singledispatch
+def _cases(world: Any, claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Case]]:
+    raise TypeError(world)
+
+
+@_cases.register
+def _(world: RequestsWorld, claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Metadata]]:
+    """The call of the model, with what it leaves open in order, and calls with as many requests beside it."""
+
+    def number(expression: z3.ArithRef) -> int:
+        return int(model.eval(expression, model_completion=True).as_long())
+
+    requests = min(number(world.R), MOST_REQUESTS)
+    actual, padded = (min(number(count), MOST_PADDED) for count in (world.actual, world.T))
+    ends = [min(max(number(world.entry(z3.IntVal(one))), 0), actual) for one in range(requests + 1)]
+    starts = list(accumulate(ends, max))
+    lengths = tuple(end - start for start, end in pairwise(starts))
+    same = Metadata(lengths=lengths, padding=max(0, padded - sum(lengths)))
+    for case in (same, Metadata(lengths=(1,) * requests, padding=2), Metadata(lengths=(0, 3, 1), padding=300)):
+        for name in CONFIRMING_METADATA:
+            yield name, case
+
+
+@_cases.register
+def _(world: World, claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Forward]]:
+    """Forwards that agree with a model in its row."""
+    geometry = world.geometry
     if claim.far:
         name, layout = FAR_CASES[claim.far]
         requests = (Request(), Request(), Request(start=geometry.N + 1))
@@ -52,7 +88,7 @@ def cases(claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Forward]]:
         return
     for batch in _batches(claim, model):
         case = replace(batch, geometry=geometry, use_residual=world.use_residual, activation=world.activation)
-        if case.T <= MOST_ROWS:
+        if case.T <= MOST_ROWS and all(request.start <= MOST_START for request in case.requests):
             for name in CONFIRMING:
                 yield name, case
 

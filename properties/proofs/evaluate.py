@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,11 @@ import z3
 
 from properties.proofs.forms import Form
 from properties.proofs.launches import NotJudged, Symbolic
-from properties.proofs.world import VALUE, Tensor, World
-from properties.ttir.hazard import source_line
-from properties.ttir.program import Operation, Region
+from properties.proofs.walk import Path, Plan, Site
+from properties.proofs.world import VALUE, AnyWorld, Tensor
+from properties.ttir.program import Operation, Type
 
 Lanes = tuple[z3.ArithRef, ...]
-Path = tuple[tuple[int, bool], ...]  # the branches that lead to an operation: condition, and which side
 Place = tuple[int, tuple[int, ...]]  # a slot at lanes, by the ids of their expressions
 
 
@@ -25,23 +24,6 @@ class Pointer:
 
     tensor: str
     offset: Form
-
-
-@dataclass(frozen=True)
-class Site:
-    """A load or store of the kernel, with the branches that lead to it."""
-
-    operation: Operation
-    path: Path
-
-    @property
-    def is_store(self) -> bool:
-        """Whether it writes."""
-        return self.operation.name == "tt.store"
-
-    def __str__(self) -> str:
-        location = self.operation.location
-        return f"{location.file}:{location.line} {source_line(location)}"
 
 
 @dataclass(frozen=True)
@@ -69,9 +51,8 @@ class Noted:
 class Evaluation:
     """One program of the grid; two evaluations with other names are two programs of one launch."""
 
-    def __init__(self, kernel: Symbolic, world: World, name: str = "") -> None:
+    def __init__(self, kernel: Symbolic, world: AnyWorld, name: str = "") -> None:
         self.kernel, self.world, self.name = kernel, world, name
-        self.types = kernel.function.types
         self.programs = tuple(z3.Int(f"program{name}.{axis}") for axis in range(3))
         self.facts = [z3.And(0 <= one, one < size) for one, size in zip(self.programs, kernel.grid, strict=True)]
         self.rows: dict[int, z3.ArithRef] = {}  # at which metadata of a row was loaded
@@ -80,27 +61,30 @@ class Evaluation:
         self.floats: list[z3.BoolRef] = []  # facts of the uninterpreted arithmetic
         self.owed: list[tuple[str, z3.BoolRef]] = []  # axioms about values, by name
         self.products: list[tuple[Operation, z3.ExprRef, z3.ExprRef]] = []  # with factors, as they were computed
+        self._unknowns = 0
         self._stack: list[Place] = []
         self._kept: list[Lanes] = []
         self._lanes: dict[tuple[int, ...], Lanes] = {}
-        self.paths: dict[int, Path] = {}
-        self.producers: dict[int, tuple[Operation, int]] = {}
-        self.sites = list(self._walk(kernel.function.body, ()))
+        self.plan = kernel.plan or Plan(kernel.function, kernel.is_cut)
+        if kernel.plan is None:
+            self.plan.walk(self._number)
+            kernel.plan = self.plan
+        self.sites, self.paths = self.plan.sites, self.plan.paths
 
-    def _walk(self, region: Region, path: Path) -> Iterator[Site]:
-        if len(region.blocks) != 1:
-            raise NotJudged(f"{self.kernel.function.name} has jumps (cf.cond_br), which are not understood")
-        for operation in region.entry.operations:
-            self.paths[id(operation)] = path
-            for number, slot in enumerate(operation.results):
-                self.producers[slot] = (operation, number)
-            if operation.name in ("tt.load", "tt.store"):
-                yield Site(operation, path)
-            elif operation.name == "scf.if":
-                for inner, taken in zip(operation.regions, (True, False), strict=False):
-                    yield from self._walk(inner, (*path, (operation.operands[0], taken)))
-            elif operation.regions or operation.name in UNKNOWN_EFFECTS:
-                raise NotJudged(f"{operation.name} is not understood ({Site(operation, path)})")
+    @property
+    def types(self) -> list[Type]:
+        """The type of every slot."""
+        return self.plan.types
+
+    def _number(self, slot: int) -> int | None:
+        """The constant that a scalar is, if it is one, as far as the body is walked."""
+        value = self.at(slot, ())
+        return value.number if isinstance(value, Form) else None
+
+    def unknown(self, word: str, sort: z3.SortRef) -> z3.ExprRef:
+        """A value of which nothing is known, named by its number here: the same question has the same names."""
+        self._unknowns += 1
+        return z3.Const(f"{word}{self.name} {self._unknowns}", sort)
 
     def lanes(self, shape: tuple[int, ...]) -> Lanes:
         """A lane of a tile of this shape: the same variables whenever the shape is asked for."""
@@ -125,10 +109,11 @@ class Evaluation:
         guard = z3.And(self.is_reached(site.path), *(self.at(slot, lanes) for slot in mask))
         value = self.at(operands[1], lanes) if site.is_store else None
         index = pointer.offset.split(tensor.strides, tensor.sizes)
-        return Access(site, tensor, index, z3.simplify(guard), value, lanes)
+        return Access(site, tensor, index, guard, value, lanes)
 
     def at(self, slot: int, lanes: Lanes) -> Any:
         """The value of a slot at a lane: Form, z3.BoolRef, Pointer, or a term of sort Value."""
+        slot = self.plan.same.get(slot, slot)
         place = (slot, tuple(lane.get_id() for lane in lanes))
         if self._stack:
             self.noted.setdefault(self._stack[-1], Noted(None, None, 0)).after.append(place)
@@ -145,9 +130,17 @@ class Evaluation:
         if slot in self.kernel.arguments:
             given = self.kernel.arguments[slot]
             return Pointer(given, Form.of(0)) if isinstance(given, str) else given
-        if slot not in self.producers:
+        if slot in self.plan.numbers:
+            return Form.of(self.plan.numbers[slot])
+        for cut in self.plan.cuts:
+            for word, slots in (("within", cut.within), ("behind", cut.behind)):
+                if slot in slots:
+                    return self._carried(f"{word}{self.name} {slots.index(slot)}", slot, lanes)
+            if slot == cut.inside:
+                return z3.Bool(f"inside{self.name}")
+        if slot not in self.plan.producers:
             raise NotJudged(f"{self.kernel.function.name} has a value that no operation makes")
-        operation, number = self.producers[slot]
+        operation, number = self.plan.producers[slot]
         meaning = MEANINGS.get(operation.name)
         if meaning is None:
             raise NotJudged(f"{operation.name} is not understood ({Site(operation, ())})")
@@ -161,9 +154,17 @@ class Evaluation:
             note.bits = int(self.types[slot].element[1:])
         return value
 
+    def _carried(self, name: str, slot: int, lanes: Lanes) -> Form:
+        """What a loop that is cut carries, which is known at the lane that this evaluation is about alone."""
+        if not self.types[slot].is_integer or [one.get_id() for one in lanes] != [
+            one.get_id() for one in self.lanes(self.types[slot].shape)
+        ]:
+            raise NotJudged(f"{self.kernel.function.name} carries something else than numbers of a lane in its loop")
+        return Form.of(z3.Int(name))
+
     def arithmetic(self, slots: tuple[int, ...], lanes: Lanes) -> list[Noted]:
         """The operations that wrap if they pass their type's range, on which these slots at a lane depend."""
-        pending = [(slot, tuple(lane.get_id() for lane in lanes)) for slot in slots]
+        pending = [(self.plan.same.get(slot, slot), tuple(lane.get_id() for lane in lanes)) for slot in slots]
         seen: set[Place] = set()
         found = []
         while pending:
@@ -172,7 +173,7 @@ class Evaluation:
                 continue
             seen.add(place)
             note = self.noted.get(place)
-            producer = self.producers.get(place[0])
+            producer = self.plan.producers.get(place[0])
             if note is None or (producer is not None and producer[0].name == "tt.load"):
                 continue  # a load's own address is judged where it happens
             if note.result is not None:
@@ -194,7 +195,7 @@ class Evaluation:
             other = self.at(operation.operands[2], lanes)
         else:
             sort = z3.IntSort() if tensor.is_integer else VALUE
-            unknown = z3.FreshConst(sort, "undefined")
+            unknown = self.unknown("undefined", sort)
             other = Form.of(unknown) if tensor.is_integer else unknown
         if tensor.is_integer:
             return Form.of(z3.If(access.guard, element, other.flat))
@@ -203,8 +204,7 @@ class Evaluation:
 
 Meaning = Callable[[Evaluation, Operation, Lanes, int], Any]
 MEANINGS: dict[str, Meaning] = {}
-WRAPPING = {"arith.addi", "arith.subi", "arith.muli", "arith.trunci"}
-UNKNOWN_EFFECTS = {"tt.atomic_rmw", "tt.atomic_cas", "tt.call", "tt.descriptor_store", "tt.descriptor_load"}
+WRAPPING = {"arith.addi", "arith.subi", "arith.muli", "arith.trunci", "tt.reduce"}
 
 
 def meaning(*names: str) -> Callable[[Meaning], Meaning]:

@@ -100,7 +100,7 @@ class Form:
             found.append(_total([(_quotient(key, stride), one) for key, one in taken]))
         if left:  # belongs to no axis: the last one takes it, and is then outside of its size
             found[-1] = found[-1] + Form(left).flat
-        return tuple(z3.simplify(index) for index in found)
+        return tuple(found)
 
 
 def choose(condition: z3.BoolRef, chosen: Form, other: Form) -> Form:

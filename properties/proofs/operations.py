@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import z3
@@ -20,6 +22,16 @@ COMPARISONS = {
     "sgt": lambda a, b: a > b,
     "sge": lambda a, b: a >= b,
 }
+
+
+TRUTHS = {"arith.andi": z3.And, "arith.ori": z3.Or, "arith.xori": z3.Xor}
+TOGETHER: dict[str, Callable[[Any, Any], Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.maxsi": lambda a, b: choose(a.flat > b.flat, a, b),
+    "arith.minsi": lambda a, b: choose(a.flat < b.flat, a, b),
+    **TRUTHS,
+}
+MOST_LANES = 64  # of the axis of a reduction
 
 
 def _two(one: Evaluation, operation: Operation, lanes: Lanes) -> tuple[Any, Any]:
@@ -96,7 +108,7 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Form:
 @meaning("arith.minsi", "arith.maxsi")
 def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Form:
     a, b = _two(one, operation, lanes)
-    return choose(a.flat < b.flat if operation.name == "arith.minsi" else a.flat > b.flat, a, b)
+    return TOGETHER[operation.name](a, b)
 
 
 @meaning("arith.cmpi")
@@ -113,7 +125,7 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> z3.Bo
     a, b = _two(one, operation, lanes)
     if isinstance(a, Form) or isinstance(b, Form):
         raise NotJudged(f"{operation.name} of numbers is not understood ({Site(operation, ())})")
-    return {"arith.andi": z3.And, "arith.ori": z3.Or, "arith.xori": z3.Xor}[operation.name](a, b)
+    return TRUTHS[operation.name](a, b)
 
 
 @meaning("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast")
@@ -145,6 +157,24 @@ def _chosen(condition: z3.BoolRef, a: Any, b: Any) -> Any:
             raise NotJudged(f"a choice between addresses in {a.tensor} and {b.tensor} is not understood")
         return Pointer(a.tensor, choose(condition, a.offset, b.offset))
     return choose(condition, a, b) if isinstance(a, Form) else z3.If(condition, a, b)
+
+
+@meaning("tt.reduce")
+def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
+    """Lane by lane: a sum, maximum or minimum of numbers, or of truth values, along a short axis."""
+    work, axis = operation.regions[0].entry.operations, operation.attributes["axis"]
+    shape = one.types[operation.operands[0]].shape
+    assert isinstance(axis, int)
+    if len(work) != 2 or len(operation.operands) != 1 or work[0].name not in TOGETHER or shape[axis] > MOST_LANES:
+        words = f"a reduction that is no sum, maximum or minimum of at most {MOST_LANES} numbers is not understood"
+        raise NotJudged(f"{words} ({Site(operation, ())})")
+    every = [
+        one.at(operation.operands[0], (*lanes[:axis], z3.IntVal(lane), *lanes[axis:])) for lane in range(shape[axis])
+    ]
+    is_truth = [isinstance(item, z3.BoolRef) for item in every]
+    if not all(isinstance(item, Form) for item in every) and not (all(is_truth) and work[0].name in TRUTHS):
+        raise NotJudged(f"a reduction of such items is not understood ({Site(operation, ())})")
+    return reduce(TOGETHER[work[0].name], every)
 
 
 @meaning("tt.addptr")

@@ -1,4 +1,4 @@
-"""Claims put to the solver: proved, or a model that breaks them, or no answer in time."""
+"""Claims put to the solver: proved, or a model that breaks them, or no answer within its steps."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import z3
 
 from properties.proofs import axioms
 from properties.proofs.evaluate import Evaluation
-from properties.proofs.world import World
+from properties.proofs.world import AnyWorld
 
-TIMEOUT_S = 30  # of one question; they take well below a second, and machines are loaded
-FIRST_S = 10  # with few axioms; where that is too little, all of them are tried
+# Steps of the solver, not seconds: the same answer on a loaded machine. Two million take about a second.
+MOST_STEPS = 10_000_000  # of one question; most take fewer than 100,000
+FIRST_STEPS = 2_000_000  # with few axioms; where that is too little, all of them are tried
 
 
 @dataclass
 class Question:
     """A claim under a condition, with everything that may be assumed; `dropped` axioms are left out."""
 
-    world: World
+    world: AnyWorld
     evaluations: Sequence[Evaluation]
     dropped: frozenset[str] = frozenset()
-    seconds: float = 0.0
     rows: list[z3.ArithRef] = field(default_factory=list)  # beyond those whose metadata the kernel loads
 
     def assumptions(self) -> list[z3.BoolRef]:
@@ -42,24 +42,28 @@ class Question:
         return self.find([condition, z3.Not(claim)])
 
     def find(
-        self, wanted: Iterable[z3.BoolRef], small: Sequence[z3.BoolRef] = (), timeout_s: int = TIMEOUT_S
+        self, wanted: Iterable[z3.BoolRef], small: Sequence[z3.BoolRef] = (), most_steps: int = MOST_STEPS
     ) -> Answer:
         """A model of all that is wanted, a `small` one if there is such, or the proof that there is none."""
-        solver = z3.Solver()
-        solver.set("timeout", timeout_s * 1000)
-        solver.add(*self.assumptions(), *wanted)
+        # in a context of its own the answer does not depend on what was asked before
+        context = z3.Context()
+        solver = z3.SimpleSolver(ctx=context)
+        solver.set(rlimit=most_steps, random_seed=0)
+        solver.add(z3.And([*self.assumptions(), *wanted]).translate(context))
+        wishes = [wish.translate(context) for wish in small]
         start = time.monotonic()
         result = solver.check()
         model = solver.model() if result == z3.sat else None
-        if model is not None and small:
-            for count in range(len(small), 0, -1):
-                if solver.check(*small[:count]) == z3.sat:
+        if model is not None:
+            for count in range(len(wishes), 0, -1):
+                if solver.check(*wishes[:count]) == z3.sat:
                     model = solver.model()
                     break
-        self.seconds += time.monotonic() - start
+        spent = time.monotonic() - start, solver.statistics().get_key_value("rlimit count")
         if result == z3.unknown:
-            return Answer(False, None, f"no answer in {timeout_s} s ({solver.reason_unknown()})")
-        return Answer(result == z3.unsat, model)
+            unknown = f"no answer in {most_steps:,} steps of the solver ({solver.reason_unknown()})"
+            return Answer(False, None, unknown, *spent)
+        return Answer(result == z3.unsat, None if model is None else model.translate(z3.main_ctx()), "", *spent)
 
 
 @dataclass(frozen=True)
@@ -69,3 +73,5 @@ class Answer:
     is_proved: bool
     model: z3.ModelRef | None = None
     unknown: str = ""
+    seconds: float = 0.0
+    steps: int = 0

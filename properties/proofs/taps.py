@@ -35,7 +35,7 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
     for tensor in sorted({*world.tensors} - {"out", "cache"}):
         for evaluation, stored in stores(kernel, world, tensor):
             yield Claim(
-                f"nothing but out and cache is written, so not {tensor}", world, [evaluation], stored.guard,
+                f"{tensor} is not written", world, [evaluation], stored.guard,
                 z3.BoolVal(False), stored.site, row_of(evaluation, stored),
             )  # fmt: skip  # condition, claim
     for evaluation, stored in caches:

@@ -46,6 +46,9 @@ class Tensor:
         return z3.And([z3.And(0 <= one, one < size) for one, size in zip(index, self.sizes, strict=True)])
 
 
+AnyWorld = Any  # a World, or the RequestsWorld of sconv_seq_metadata
+
+
 @dataclass
 class World:
     """Symbols and options of one call at a geometry; `fixed` sizes are numbers, because Triton compiles them apart."""
@@ -88,6 +91,13 @@ class World:
     def size(self, name: str) -> Any:
         """A size that the contract leaves free."""
         return z3.IntVal(self.fixed[name]) if name in self.fixed else z3.Int(name)
+
+    def wishes(self, row: z3.ArithRef | None) -> list[z3.BoolRef]:
+        """What makes a counterexample readable; the first ones matter most."""
+        found = [self.T <= 40, self.R <= 4]
+        if row is not None:
+            found.append(self.position(row) <= 4 * self.geometry.N + self.geometry.W)
+        return [*found, self.T <= 12]
 
     def is_live(self, row: z3.ArithRef) -> z3.BoolRef:
         """Whether a row has a slot."""

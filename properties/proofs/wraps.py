@@ -11,10 +11,10 @@ from properties.proofs.claims import Claim, together
 from properties.proofs.evaluate import Evaluation, Lanes, Noted, Path, Site
 from properties.proofs.forms import Form
 from properties.proofs.launches import Symbolic
-from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
+from properties.proofs.world import PAGE, ROW, TABLE_ROW, AnyWorld
 
 
-def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
+def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
     """One claim for each sum, difference and product: of an address where it is active, of a mask everywhere."""
     seen: set[tuple[int, Path]] = set()
     for site in Evaluation(kernel, world).sites:
@@ -37,7 +37,7 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
 
 
 def _all_fit(
-    world: World, evaluation: Evaluation, site: Site, condition: z3.BoolRef, notes: list[Noted],
+    world: AnyWorld, evaluation: Evaluation, site: Site, condition: z3.BoolRef, notes: list[Noted],
     row: z3.ArithRef | None,
 ) -> Iterator[Claim]:  # fmt: skip  # arguments of _fits
     parts = [claim for note in notes for claim in _fits(world, evaluation, site, condition, note, row)]
@@ -46,37 +46,38 @@ def _all_fit(
 
 
 def _fits(
-    world: World, evaluation: Evaluation, site: Site, condition: z3.BoolRef, note: Noted, row: z3.ArithRef | None
+    world: AnyWorld, evaluation: Evaluation, site: Site, condition: z3.BoolRef, note: Noted, row: z3.ArithRef | None
 ) -> Iterator[Claim]:
     """The result is in the range of its type; a product with a stride is at most the tensor's extent."""
     assert note.operation is not None
     assert note.result is not None
     here = Site(note.operation, site.path)
-    flat, bounds, far = _bounded(world, note.result)
+    flat, bounds, far = _bounded(evaluation, note.result)
     high = 2 ** (note.bits - 1)
     for symbol, coefficient in far:
         size = {PAGE: world.num_blocks, ROW: world.T, TABLE_ROW: world.R}[symbol]
         yield Claim(
-            f"the index before the {symbol} is one of its axis", world, [evaluation], condition,
+            f"the index that the {symbol} multiplies lies inside its axis", world, [evaluation], condition,
             z3.And(0 <= coefficient, coefficient < size), here, row,
         )  # fmt: skip  # condition, claim
     yield Claim(
-        f"{note.operation.name} fits {note.bits} bits", world, [evaluation], condition,
+        f"{note.operation.name} stays within {note.bits} bits", world, [evaluation], condition,
         z3.And(-high <= flat, flat < high), here, row, far=far[0][0] if far else "",
         limit=None if "T" in world.fixed else world.T, facts=bounds,
     )  # fmt: skip  # condition, claim
 
 
-def _bounded(world: World, form: Form) -> tuple[z3.ArithRef, list[z3.BoolRef], list[tuple[str, z3.ArithRef]]]:
+def _bounded(evaluation: Evaluation, form: Form) -> tuple[z3.ArithRef, list[z3.BoolRef], list[tuple[str, z3.ArithRef]]]:
     """A form with each product of index and stride as a number below the extent of its tensor, which stays linear."""
-    extents = {PAGE: world.limits.cache, ROW: world.limits.x, TABLE_ROW: world.limits.table}
+    limits = evaluation.world.limits
+    extents = {PAGE: limits.cache, ROW: limits.x, TABLE_ROW: limits.table}
     total = z3.IntVal(0)
     bounds, far = [], []
     for (symbol, factor), one in form.terms:
         if not symbol:
             total = total + factor * one
             continue
-        product = z3.FreshConst(z3.IntSort(), "product")
+        product = evaluation.unknown("product", z3.IntSort())
         bounds += [0 <= product, product < extents[symbol], z3.Implies(one == 0, product == 0)]
         far.append((symbol, one))
         total = total + factor * product

@@ -49,7 +49,7 @@ def table(dtype: str) -> dict[str, Judged]:
         found[invariant.entry.name] = Judged(invariant.entry.name, invariant, cases, pinned, share)
 
     for group in sorted(catalogue.groups()):
-        module = importlib.import_module(f"tests.test_{group}")
+        module = importlib.import_module(catalogue.module_of(group))
         for name, test in inspect.getmembers(module, inspect.isfunction):
             given_by_name = {"judged": record, "dtype": dtype}
             wanted = inspect.signature(test).parameters

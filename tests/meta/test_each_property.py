@@ -43,11 +43,13 @@ SHOWN_BY = {
     "values.one_hot_taps": "taps_reversed",
     "values.unbiased": "truncates",
 }
-# Their faults are of other kinds: test_baseline, test_graph_faults, test_lives, test_sizes_caught, test_extremes.
+# Their faults are of other kinds: test_baseline, test_graph_faults, test_lives, test_sizes_caught, test_extremes, and
+# those of proofs/faults.py.
 ELSEWHERE = {
     "baseline",
     "graphs",
     "history",
+    "proof",
     "layout.alignment",
     "sizes.far_heads",
     "sizes.far_rows",

@@ -95,6 +95,7 @@ def test_counts_add_up(monkeypatch):
         "violated": 0,
         "edges": ["a"],
         "reasons": [],
+        "notes": [],
         "examples": {},
         "dtypes": [],
         "violated_dtypes": [],
@@ -109,19 +110,21 @@ def test_counts_add_up(monkeypatch):
                 "violated": 1,
                 "edges": ["b"],
                 "reasons": ["r"],
+                "notes": ["n"],
                 "examples": {"f.py:1": "e"},
                 "dtypes": ["bf16"],
                 "excused": True,
             }
         }
     )
-    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True)}
+    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True, {"n"})}
     assert tally.dump() == {
         "g.p": {
             "judged": 4,
             "violated": 1,
             "edges": ["a", "b"],
             "reasons": ["r"],
+            "notes": ["n"],
             "examples": {"f.py:1": "e"},
             "dtypes": ["bf16"],
             "violated_dtypes": [],

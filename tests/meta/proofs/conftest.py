@@ -19,6 +19,7 @@ FEW_TAPS = replace(SMALL, W=3, N=2)  # the order of a sum of two taps does not m
 @pytest.fixture
 def verdict_of() -> Callable[..., Any]:
     """`verdict_of(target, obligation, geometry, **more)`: one obligation of a candidate's usual program."""
+    from properties.proofs.forward import launch
     from properties.proofs.prove import OBLIGATIONS, Variant, prove
     from properties.proofs.world import World
 
@@ -27,6 +28,6 @@ def verdict_of() -> Callable[..., Any]:
     def judged(target: str | Path, obligation: str, geometry: Geometry = SMALL, **more: Any) -> Any:
         operator = load(str(target)).operators["fused_sconv"]
         world = World(geometry, **more)
-        return prove(str(target), operator, Variant(world), by_name[obligation])
+        return prove(str(target), Variant(world, launch(operator, world)), by_name[obligation])
 
     return judged

@@ -15,7 +15,7 @@ from properties.candidate import load
 from properties.cases import Forward, Request
 from properties.proofs import operations  # noqa: F401  # fills the meanings
 from properties.proofs.evaluate import Evaluation
-from properties.proofs.launches import symbolic
+from properties.proofs.forward import launch
 from properties.proofs.world import World
 from properties.tensors import Batch, build
 from properties.ttir import Accesses, Machine
@@ -49,7 +49,7 @@ def by_the_machine(operator, batch: Batch) -> Touched:
 def by_the_symbols(operator, batch: Batch) -> Touched:
     """What a model that says of the symbols what the batch says makes each program and lane touch."""
     world = World(batch.case.geometry)
-    kernel = symbolic(operator, world)
+    kernel = launch(operator, world)
     solver = z3.Solver()
     solver.add(*facts_of(batch.case, world, list(range(batch.case.T))))
     assert solver.check() == z3.sat

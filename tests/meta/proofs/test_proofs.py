@@ -8,11 +8,10 @@ pytest.importorskip("z3", reason="proofs need z3-solver, which is not installed"
 
 from properties.proofs import counterexamples
 from properties.proofs.geometries import REAL
-from properties.proofs.prove import PROVED
 from properties.proofs.solving import Answer, Question
-from properties.proofs.world import Limits
+from properties.proofs.world import TABLE_ROW, Limits
 from properties.replay import replay
-from properties.verdict import NOT_JUDGED, VIOLATED, Violation
+from properties.verdict import NOT_JUDGED, PROVED, VIOLATED, Violation
 from tests.meta.proofs.conftest import FEW_TAPS, SMALL
 from tests.meta.proofs.faults import ARITHMETIC, INDEXING
 from tests.meta.upstream_faults import UPSTREAM
@@ -110,11 +109,43 @@ def test_no_answer_is_not_judged(verdict_of, monkeypatch):
 
 @needs_upstream
 def test_an_operation_outside_the_fragment_is_named(tmp_path, verdict_of):
-    """A loop of the kernel is named with its line, not guessed at."""
+    """A loop whose rounds follow the rows is named with its line, not guessed at."""
+    verdict = verdict_of(looping(tmp_path, "range(W * tl.cdiv(T, 1_000_000))"), "accesses")
+    assert verdict.what == NOT_JUDGED
+    assert verdict.reason.startswith("a loop (scf.for) whose rounds are not constant")
+    assert "looping.py:" in verdict.reason
+
+
+@needs_upstream
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loop_of_constant_rounds_is_unrolled(name, tmp_path, verdict_of):
+    """The loop over the taps is proved also where Triton keeps it as a loop."""
+    verdict = verdict_of(looping(tmp_path, "range(W)"), name, FEW_TAPS)
+    assert (verdict.what, verdict.reason) == (PROVED, "")
+
+
+def looping(folder, rounds):
+    """The upstream file with another loop over its taps."""
     text = UPSTREAM.read_text()
     assert text.count("tl.static_range(W)") == 1
-    path = tmp_path / "looping.py"
-    path.write_text(text.replace("tl.static_range(W)", "range(W)"))
-    verdict = verdict_of(path, "accesses")
-    assert verdict.what == NOT_JUDGED
-    assert verdict.reason.startswith("scf.for is not understood (")
+    path = folder / "looping.py"
+    path.write_text(text.replace("tl.static_range(W)", rounds))
+    return path
+
+
+@needs_upstream
+@pytest.mark.parametrize("fixed", [{"T": 1}, {"width": 1}, {"width": 1, TABLE_ROW: 1}], ids=str)
+def test_programs_for_sizes_of_one_are_proved(fixed, verdict_of):
+    """Triton compiles a size of 1 as a constant; the others stay symbols."""
+    for name in NAMES:
+        verdict = verdict_of(UPSTREAM, name, FEW_TAPS, fixed=fixed)
+        assert (verdict.what, verdict.reason) == (PROVED, ""), name
+
+
+def test_the_same_steps_each_time(verdict_of):
+    """What the solver does depends on the question alone, not on what was asked before or on how long it took."""
+    first = verdict_of("sconv", "taps")
+    verdict_of("sconv", "conflicts", FEW_TAPS)
+    again = verdict_of("sconv", "taps")
+    assert (first.steps, first.claims) == (again.steps, again.claims)
+    assert first.steps > 0
