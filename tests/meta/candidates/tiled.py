@@ -229,7 +229,7 @@ METADATA_TILE = 256  # rows a program owns
     do_not_specialize=["num_actual_tokens", "num_padded_tokens", "last_request", "search_steps"],
     do_not_specialize_on_alignment=["query_start_loc_ptr", "seq_idx_ptr", "query_start_ptr"],
 )
-def _sequence_metadata_kernel(
+def _binary_search_kernel(
     query_start_loc_ptr,  # [num_reqs + 1] int32
     seq_idx_ptr,  # [>= num_padded_tokens] int32
     query_start_ptr,  # [>= num_padded_tokens] int32
@@ -274,7 +274,7 @@ def sconv_seq_metadata(
         return
     last_request = max(num_reqs - 1, 0)
     with torch.cuda.device_of(query_start_loc):  # Triton launches on the current device, not on the tensors'
-        _sequence_metadata_kernel[(triton.cdiv(num_padded_tokens, METADATA_TILE),)](
+        _binary_search_kernel[(triton.cdiv(num_padded_tokens, METADATA_TILE),)](
             query_start_loc,
             seq_idx_out,
             query_start_out,
