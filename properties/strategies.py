@@ -41,9 +41,11 @@ GEOMETRIES: tuple[Geometry, ...] = (
 # Heads, width of K and V, width of the other two streams, D: a toy, Inkling-local and -global by 16, and at TP 8.
 LAYERS = ((1, 1, 2, 7), (2, 8, 24, 64), (2, 8, 48, 128), (2, 128, 384, 1024), (1, 128, 768, 2048))
 DEEP_STARTS = (4095, 65536, 65541, 2**17 + 2, 2**20 - 3)
+LONG = (19, 27, 40)  # rows that have a tile of eight, and its window, to themselves
 _ELEMENTS = 2**16  # rows times channels in one forward: keeps the largest geometries at a few rows
 _MOST_ROWS = 96
-# Which of a request's rows have no slot: none, its first, second or third, its last, all, all but the first.
+# Which of a request's rows have no slot: none, its first, second or third, its last, all, all but the first, one
+# in seven.
 _HOLES: dict[str, slice] = {
     "none": slice(0),
     "first": slice(0, 1),
@@ -52,6 +54,7 @@ _HOLES: dict[str, slice] = {
     "last": slice(-1, None),
     "all": slice(None),
     "later": slice(1, None),
+    "now and then": slice(4, None, 7),
 }
 _HOLE = st.sampled_from(["none"] * 5 + [*_HOLES])
 # How many requests before it the parent of a fork stands; -1: it has the parent that the request before it has.
@@ -85,9 +88,9 @@ def starts(geometry: Geometry) -> st.SearchStrategy[int]:
 
 @cache
 def lengths(geometry: Geometry) -> st.SearchStrategy[int]:
-    """New rows of a request: none, decode, verify windows, chunks around `W` and `N`, a prefill over blocks."""
+    """New rows of a request: none, decode, verify windows, chunks around `W` and `N`, prefills over blocks or tiles."""
     N, W = geometry.N, geometry.W
-    edges = [0, 0, 2, W - 1, W, W + 1, N - 1, N, N + 1, 8, 8]
+    edges = [0, 0, 2, W - 1, W, W + 1, N - 1, N, N + 1, 8, 8, *LONG]
     # Ascending, since shrinking halves its way down the list; but a request without rows is no simpler than a decode.
     return st.sampled_from([1, 1, *sorted([*edges, *range(10), *range(2, 2 * N + W, max(1, N // 4))])])
 

@@ -19,6 +19,7 @@ def forward_features(case: Forward) -> Facts:
         **request_features(case),
         **_crowd(case),
         **_lengths(case),
+        **_tiles(case),
         **_sharing(case),
         **slot_features(case),
         **argument_features(case),
@@ -26,6 +27,21 @@ def forward_features(case: Forward) -> Facts:
         **_specialised(case),
         **dict.fromkeys(sorted(edges(case)), True),
     }
+
+
+def _tiles(case: Forward) -> Facts:
+    """Whether a tile and its window lie in one request, and what such a tile has."""
+    window, holes = case.geometry.W - 1, set(case.holes)
+    names = ("tile inside a request", "such a tile with a row without a slot", "such a tile cut at the end")
+    found = dict.fromkeys(names, False)
+    for first, request in zip(case.first_rows, case.requests, strict=True):
+        end = first + request.length
+        for tile in range(-(-(first + window) // TILE) * TILE, end, TILE):
+            rows = range(tile, min(tile + TILE, case.T))
+            if rows[-1] < end and rows[-1] not in holes:
+                facts = (True, not holes.isdisjoint(rows), len(rows) < TILE)
+                found = {name: found[name] or holds for name, holds in zip(names, facts, strict=True)}
+    return found
 
 
 def _busy(case: Forward) -> list[Request]:
