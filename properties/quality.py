@@ -20,6 +20,7 @@ from properties.contract import ACTIVATIONS
 from properties.features import Facts
 from properties.features.far import far_features
 from properties.features.forward import forward_features
+from properties.features.long import long_features
 from properties.features.metadata import metadata_features
 from properties.features.schedule import schedule_features
 from properties.features.streams import streams_features
@@ -66,6 +67,7 @@ MEASURED: dict[str, tuple[SearchStrategy[Any], Callable[[Any], Facts]]] = {
     "streams": (strategies.streams("bf16"), streams_features),
     "schedules": (strategies.schedules("bf16"), schedule_features),
     "far_forwards": (size_strategies.far_forwards("bf16"), far_features),
+    "long_forwards": (size_strategies.long_forwards("bf16"), long_features),
     "metadata": (strategies.metadata(), metadata_features),
     "replays": (graph_strategies.replays("bf16", None), replays_facts),
 }

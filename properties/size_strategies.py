@@ -98,7 +98,7 @@ def many_rows(draw: st.DrawFn) -> Forward:
 @st.composite
 def long_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
     """Some small requests, and prompts of hundreds to thousands of rows among them, with rows without slots."""
-    geometry = draw(geometries(dtype, largest=24))
+    geometry = draw(geometries(dtype, largest=32))
     drawn, holes = draw(requests(geometry, most=4))
     prompts = draw(st.lists(st.tuples(st.sampled_from(_LONG), st.sampled_from(_LONG_STARTS)), min_size=1, max_size=2))
     place = draw(st.integers(0, len(drawn)))

@@ -19,7 +19,7 @@ def forward_features(case: Forward) -> Facts:
         **request_features(case),
         **_crowd(case),
         **_lengths(case),
-        **_tiles(case),
+        **tile_features(case),
         **_sharing(case),
         **slot_features(case),
         **argument_features(case),
@@ -29,7 +29,7 @@ def forward_features(case: Forward) -> Facts:
     }
 
 
-def _tiles(case: Forward) -> Facts:
+def tile_features(case: Forward) -> Facts:
     """Whether a tile and its window lie in one request, and what such a tile has."""
     window, holes = case.geometry.W - 1, set(case.holes)
     names = ("tile inside a request", "such a tile with a row without a slot", "such a tile cut at the end")
