@@ -10,13 +10,25 @@ from functools import singledispatch
 from typing import Any
 
 from properties.books import Books
-from properties.cases import CONTENTS, FAR, Case, Forward, Geometry, Layout, Metadata, Request, Schedule, Streams
+from properties.cases import (
+    CONTENTS,
+    FAR,
+    FAR_WEIGHTS,
+    Case,
+    Forward,
+    Geometry,
+    Layout,
+    Metadata,
+    Request,
+    Schedule,
+    Streams,
+)
 from properties.contract import ACTIVATIONS, DTYPES
 from properties.lives import Life
 from properties.memory import RED_ZONE
 from properties.replays import Replays
 
-WEIGHTS = ("plain", "transposed", "sliced", "far")
+WEIGHTS = ("plain", "transposed", "sliced", *FAR_WEIGHTS)
 BATCH_FIELDS = ("geometry", "activation", "use_residual", "layout")  # what graphs freeze: alike in every forward
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 FAR = 2**30  # elements apart from which memory is sparse: three of anything that far apart pass 2^31
+FAR_WEIGHTS = {"far": (1, FAR), "far channels": (FAR, 1)}  # strides of a weight whose taps or channels are far apart
 CONTENTS = ("exact", "codes", "normal", "wide", "cancel", "tiny", "huge")
 
 
@@ -56,7 +57,7 @@ class Layout(Case):
     table_gap: int = 0  # elements between the table's rows
     page_pad: int = 0  # elements after each page
     spare_blocks: int = 1  # physical blocks that nobody owns
-    weight: str = "plain"  # "plain", "transposed" (taps outermost), "sliced" (every other row of a larger one) or "far"
+    weight: str = "plain"  # "plain", "transposed" (taps outermost), "sliced" (of a larger one) or of FAR_WEIGHTS
     weight_dtype: str = ""  # that of x
     x_gap: int = 0  # elements between the rows of x
     shift: int = 0  # elements between an address that 64 divides and the first element of each tensor

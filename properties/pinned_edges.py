@@ -92,13 +92,17 @@ def replays(mode: str) -> list[Replays]:
 
 
 def far_layout(what: str, more: int = 0) -> Layout:
-    """The layout in which "blocks", "rows", "table" rows, "heads" or "taps" lie 2^30 elements and `more` apart."""
+    """The layout in which "blocks", "rows", "table" rows, "heads" or a weight's "taps" or "channels" are far apart.
+
+    That is 2^30 elements, and `more` where it is no weight.
+    """
     layouts = {
         "blocks": Layout(page_pad=FAR + more, spare_blocks=3),
         "rows": Layout(x_gap=FAR + more),
         "table": Layout(table_gap=FAR + more),
         "heads": Layout(head_stride=FAR + more),
         "taps": Layout(weight="far"),
+        "channels": Layout(weight="far channels"),
     }
     return layouts[what]
 

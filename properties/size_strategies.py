@@ -21,6 +21,7 @@ _LONG_STARTS = (0, 1, 3, 9, 70)
 _FAR_POOLS = {
     "heads": tuple(geometry for geometry in GEOMETRIES if geometry.H > 2 and geometry.C <= 64),
     "taps": tuple(geometry for geometry in GEOMETRIES if geometry.W > 3 and geometry.C <= 6),
+    "channels": tuple(geometry for geometry in GEOMETRIES if 2 < geometry.C <= 6),
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from properties import contents
-from properties.cases import FAR, Forward, Metadata
+from properties.cases import FAR, FAR_WEIGHTS, Forward, Metadata
 from properties.contract import DTYPES
 from properties.memory import RED_ZONE, Guarded, contiguous, far, guard, moved, owned
 from properties.paging import Placement, place
@@ -100,7 +100,7 @@ def _spread(near: Guarded, case: Forward, device: torch.device) -> Guarded:
 def _strides(case: Forward, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if name == "weight":
         C, W = shape
-        return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1), "far": (1, FAR)}[case.layout.weight]
+        return {"plain": (W, 1), "transposed": (1, C), "sliced": (2 * W, 1), **FAR_WEIGHTS}[case.layout.weight]
     if name == "block_table":
         return (shape[1] + case.layout.table_gap, 1)
     if name == "x" and case.layout.x_gap:

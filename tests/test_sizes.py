@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import strategies as st
 
 from properties import pinned, pinned_edges, tiles
 from properties.invariants import sizes
@@ -34,8 +35,10 @@ def test_far_heads(judged, dtype):
 
 
 def test_far_weights(judged, dtype):
-    """Puts taps of the weight beyond 2^31 elements."""
-    judged(sizes.far_weights, far_forwards(dtype, "taps"), *pinned_edges.far_forwards(dtype, "taps"), share=0.25)
+    """Puts taps or channels of the weight beyond 2^31 elements."""
+    drawn = st.one_of(far_forwards(dtype, "taps"), far_forwards(dtype, "channels"))
+    pins = [*pinned_edges.far_forwards(dtype, "taps"), *pinned_edges.far_forwards(dtype, "channels")]
+    judged(sizes.far_weights, drawn, *pins, share=0.25)
 
 
 def test_far_rows(judged, dtype):

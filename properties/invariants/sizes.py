@@ -38,6 +38,7 @@ def far_edges(case: Forward) -> frozenset[str]:
         "far table row": layout.table_gap >= FAR and geometry.W > 1 and later,
         "far head": layout.head_stride >= FAR and geometry.H > 2,
         "far tap": layout.weight == "far" and geometry.W > 3,
+        "far channel": layout.weight == "far channels" and geometry.C > 2,
     }
     return edges(case) | {name for name, holds in facts.items() if holds}
 
@@ -63,9 +64,9 @@ def far_heads(ops: Any, case: Forward) -> None:
     _as_near(ops, "sizes.far_heads", case)
 
 
-@invariant("sizes", needs={"far tap", "cached tap", "stored row"}, edges=far_edges)
+@invariant("sizes", needs={"far tap", "far channel", "cached tap", "stored row"}, edges=far_edges)
 def far_weights(ops: Any, case: Forward) -> None:
-    """Taps of the weight beyond 2^31 elements give what a contiguous weight gives, bit for bit."""
+    """Taps or channels of the weight beyond 2^31 elements give what a contiguous weight gives, bit for bit."""
     __tracebackhide__ = True
     _as_near(ops, "sizes.far_weights", case)
 

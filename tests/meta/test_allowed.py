@@ -34,7 +34,7 @@ REFUSED = {
     "'cancel', 'tiny', 'huge'",
     "Forward(seed=-1)": "Forward.seed is -1, but must be at least 0",
     "Forward(layout=Layout(weight='x'))": "Layout.weight is 'x', but must be one of 'plain', 'transposed', "
-    "'sliced', 'far'",
+    "'sliced', 'far', 'far channels'",
     "Forward(layout=Layout(shift=64))": "Layout.shift is 64, but must be below 64, the elements before a tensor",
     "Forward(layout=Layout(head_stride=8))": f"Layout.head_stride is 8, but must be 0 or at least {FAR}",
     "Metadata(lengths=(-1,))": "Metadata.lengths is (-1,), but must be numbers from 0",

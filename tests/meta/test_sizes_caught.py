@@ -40,6 +40,8 @@ def changed_kernel(folder: Path, *changes: tuple[str, str]) -> Any:
         ("heads", sizes.far_heads, ("(tl.program_id(1) // TILES_PER_HEAD).to(tl.int64)",
                                     "tl.program_id(1) // TILES_PER_HEAD")),
         ("taps", sizes.far_weights, ("tl.cast(stride_weight_tap, tl.int64)", "stride_weight_tap")),
+        ("channels", sizes.far_weights, ("(head * WS + lane) * stride_weight_channel",
+                                         "(tl.program_id(1) // TILES_PER_HEAD * WS + lane) * stride_weight_channel")),
         ("rows", sizes.far_rows, ("tl.program_id(0).to(tl.int64) * BLOCK_T", "tl.program_id(0) * BLOCK_T")),
     ],
 )  # fmt: skip  # what 64 bits are for, one a line
