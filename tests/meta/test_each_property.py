@@ -55,6 +55,7 @@ ELSEWHERE = {
     "sizes.far_rows",
     "sizes.far_table",
     "sizes.far_weights",
+    "sizes.long_forwards",
     "sizes.many_rows",
     "sizes.metadata_many_rows",
     "sizes.metadata_tile_edges",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from properties import pinned, size_strategies, tally, tiles
+from properties import pinned, pinned_edges, size_strategies, tally, tiles
 from properties.candidate import load
 from properties.engines import choose
 from properties.invariants import sizes
@@ -91,6 +91,16 @@ def test_one_size_beside_a_tile(known, is_edge):
     cases = pinned.tile_forwards(known)
     assert not violated(bound("plain", plain), sizes.tile_edges, cases)
     assert violated(bound("faulty", last_element_lost(is_edge)), sizes.tile_edges, cases)
+
+
+def test_a_way_for_long_forwards_alone():
+    """Finds a fault of many rows that lies beside no power of two, and that no other drawn forward has."""
+    faulty = last_element_lost(lambda T, C: 600 < T < 10_000 and T % 64 not in (0, 1, 63))
+    cases = pinned_edges.long_forwards("bf16")
+    assert not violated(bound("plain", plain), sizes.long_forwards, cases)
+    assert violated(bound("faulty", faulty), sizes.long_forwards, cases)
+    assert not violated(bound("faulty", faulty), sizes.tile_edges, pinned.tile_forwards(()))
+    assert not violated(bound("faulty", faulty), sizes.many_rows, pinned.many_rows())
 
 
 def test_two_sizes_beside_tiles_at_once():
