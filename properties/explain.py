@@ -136,7 +136,7 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
         common.append(f"in row {rows[0]}")
     elif case.T > len(rows) and bool((batch.slots[rows] < 0).all()):
         common.append("in rows without a slot")
-    elif case.T > len(rows) and all(_is_early(case, row) for row in rows):
+    elif all(_is_early(case, row) for row in rows) and _has_later_rows(case):
         common.append(f"in the first {geometry.W - 1} rows of a request, whose taps reach back before the forward")
     heads = {channel // geometry.ws for channel in channels}
     if len(channels) == 1 and geometry.C > 1:
@@ -146,6 +146,11 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     elif len(channels) < geometry.C and channels[-1] - channels[0] + 1 == len(channels):
         common.append(f"in channels {channels[0]} to {channels[-1]}")
     return f"{words}, all {' '.join(common)}" if common else words
+
+
+def _has_later_rows(case: Forward) -> bool:
+    """Whether a row with a slot has all its taps in this forward, so that it says something that it is right."""
+    return any(not _is_early(case, row) and row not in case.holes for row in range(case.rows))
 
 
 def _is_early(case: Forward, row: int) -> bool:

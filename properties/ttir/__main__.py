@@ -1,7 +1,7 @@
 """Runs a script, or a module, under the machine: python -m properties.ttir [--no-fma] script.py [its arguments].
 
 With -m the script is a module's name: `python -m properties.ttir -m pytest kernel_test.py`.
-Exits 1 for a hazard, or where the script itself fails, and 5 where nothing was launched.
+Exits 1 for a hazard, as the script itself where that fails, and 5 where nothing was launched.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import Machine
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the script, prints what the machine saw, and returns 1 if that is any hazard."""
+    """Runs the script, prints what the machine saw, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m properties.ttir", description=__doc__)
     parser.add_argument("--no-fma", action="store_true", help="do not contract products and sums")
     parser.add_argument("-m", dest="is_module", action="store_true", help="the script is the name of a module")
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"script = {options.script}: no such file")
     sys.argv = [options.script, *options.rest]
     sys.path.insert(0, str(Path.cwd() if options.is_module else path.resolve().parent))
-    failure = None
+    failure, status = None, 1
     with Machine(fma=not options.no_fma, loop_limit=options.loop_limit) as machine:
         try:
             if options.is_module:
@@ -38,6 +38,7 @@ def main(arguments: list[str]) -> int:
                 runpy.run_path(str(path), run_name="__main__")
         except SystemExit as end:  # a script that ends by sys.exit(main()) has launched all the same
             failure = None if end.code in (None, 0) else f"the script ended with exit code {end.code}"
+            status = end.code if failure and isinstance(end.code, int) else 1
         except (Exception, KeyboardInterrupt) as error:  # what was seen before it must not be lost
             last = traceback.extract_tb(error.__traceback__)[-1]
             failure = f"the script ended with {type(error).__name__} at {last.filename}:{last.lineno}: {error}"
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> int:
     if not machine.launches and not failure:
         print("nothing was judged: the script launched no kernel in this process", file=sys.stderr)
         return 5
-    return 1 if total or failure else 0
+    return status if total or failure else 0
 
 
 def _counted(number: int, one: str, many: str = "") -> str:

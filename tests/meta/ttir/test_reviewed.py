@@ -59,7 +59,7 @@ def test_a_step_that_is_not_positive_in_one_program():
     [
         ("sys.exit(0)", True, 1, "1 hazard in 1 launch"),
         ("sys.exit(0)", False, 0, "0 hazards in 1 launch"),
-        ("sys.exit(3)", False, 1, "the script ended with exit code 3"),
+        ("sys.exit(3)", False, 3, "the script ended with exit code 3"),
         ("raise ValueError('late')", True, 1, "the script ended with ValueError at "),
     ],
 )
