@@ -23,10 +23,15 @@ SKIPPED_HELD, SKIPPED_VIOLATED = "skipped in bf16; fp32 held", "in fp32; skipped
 class Loose:
     """Operators that skip the cache: every tap before the forward is 0."""
 
-    name, device, earlier, rerun = "loose.py", "cpu", None, None
+    name, home, earlier, rerun = "loose.py", "cpu", None, None
 
     class engine:  # stands for an Engine
         name, sees_hazards = "ttir", False
+
+        @staticmethod
+        def address(tensor):
+            """Where its memory begins."""
+            return tensor.untyped_storage().data_ptr()
 
     def offers(self, operator):
         """Offers the convolution only."""
