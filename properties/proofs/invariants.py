@@ -40,6 +40,6 @@ def _halved_from_entry(
 
 
 INVARIANTS = {
-    "_sequence_metadata_kernel": Invariant("search_steps", 2, _halved),  # sconv/metadata.py
+    "_binary_search_kernel": Invariant("search_steps", 2, _halved),  # tests/meta/candidates/tiled.py
     "_seq_metadata_kernel": Invariant("n_iters", 2, _halved_from_entry),  # the upstream file
 }

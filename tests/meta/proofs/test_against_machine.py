@@ -20,6 +20,7 @@ from properties.proofs.world import World
 from properties.tensors import Batch, build
 from properties.ttir import Accesses, Machine
 from tests.meta.proofs.conftest import FEW_TAPS
+from tests.meta.proofs.faults import TILED
 from tests.meta.proofs.test_axioms import facts_of
 from tests.meta.upstream_faults import UPSTREAM
 
@@ -74,10 +75,10 @@ def by_the_symbols(operator, batch: Batch) -> Touched:
     return found
 
 
-@pytest.mark.parametrize("target", ["sconv", str(UPSTREAM)], ids=["sconv", "upstream"])
+@pytest.mark.parametrize("target", [TILED, str(UPSTREAM)], ids=["tiled", "upstream"])
 def test_touches_what_the_machine_touches(target):
     """Loads and stores of every lane are the same elements, from the same lines, as often."""
-    if target != "sconv" and not UPSTREAM.is_file():
+    if target != TILED and not UPSTREAM.is_file():
         pytest.skip(f"judges {UPSTREAM}, which is not here")
     operator = load(target).operators["fused_sconv"]
     batch = build(CASE)
