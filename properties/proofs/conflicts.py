@@ -43,7 +43,7 @@ def apart(kernel: Symbolic, world: AnyWorld, left: Site, right: Site, what: str)
     """Two programs, or two lanes of one, never meet at one element; two places of a kernel never do at all."""
     one, other = Evaluation(kernel, world, " a"), Evaluation(kernel, world, " b")
     a, b = one.access(left), other.access(right)
-    pairs = zip((*one.programs, *a.lanes), (*other.programs, *b.lanes), strict=False)
+    pairs = zip((*one.programs, *a.rounds, *a.lanes), (*other.programs, *b.rounds, *b.lanes), strict=False)
     is_other = z3.Or([x != y for x, y in pairs]) if left is right else z3.BoolVal(True)
     meet = z3.And([x == y for x, y in zip(a.index, b.index, strict=True)])
     return Claim(

@@ -29,9 +29,9 @@ def proved(target, most=FEW):
     return prove_metadata(str(target), load(str(target)).operators["sconv_seq_metadata"], most)
 
 
-@pytest.mark.parametrize("target", [TILED, pytest.param(str(UPSTREAM), marks=needs_upstream)])
+@pytest.mark.parametrize("target", ["sconv", TILED, pytest.param(str(UPSTREAM), marks=needs_upstream)])
 def test_the_search_is_proved(target):
-    """The search of both kernels ends at the owner, for every number of requests."""
+    """The search of each kernel ends at the owner, for every number of requests."""
     verdict = proved(target)
     assert (verdict.what, verdict.reason) == (PROVED, "")
     assert verdict.scope.startswith("every number of requests")
