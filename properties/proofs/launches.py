@@ -27,6 +27,7 @@ class NotJudged(Exception):
     """Why an obligation cannot be judged, in one line."""
 
     is_refusal = False  # the operator itself refuses the call, as the contract lets it
+    is_by_size = False  # sizes lead to different programs
 
 
 @dataclass
@@ -92,7 +93,9 @@ def symbolic(
     """
     first = seen[0].launch
     if len({one.launch.bound.key for one in seen}) > 1:
-        raise NotJudged("the launch compiles to different code for different sizes")
+        reason = NotJudged("the launch compiles to different code for different sizes")
+        reason.is_by_size = True
+        raise reason
     program = cache.program(first.bound)
     leaves = first.bound.leaves
     if len(program.kernel.arguments) != len(leaves):

@@ -105,9 +105,9 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
                 after.append(shape.pop(0))
                 place = place * after[-1] + left.pop(0)
         rest = prod(before)
-        for size in before:
+        for axis, size in enumerate(before):
             rest //= size
-            found.append(z3.simplify(place / rest if size == before[0] else place / rest % size))
+            found.append(z3.simplify(place / rest % size if axis else place / rest))
     return one.at(operation.operands[0], tuple(found))
 
 
