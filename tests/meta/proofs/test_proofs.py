@@ -36,6 +36,15 @@ def test_tiled_is_proved(name, geometry, verdict_of):
     assert verdict.claims > verdict.idle
 
 
+@pytest.mark.parametrize("parity", [0, 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_sconv_is_proved(name, parity, verdict_of):
+    """Every obligation holds of both programs that a host launches of sconv, one for even and one for odd rows."""
+    verdict = verdict_of("sconv", name, FEW_TAPS, parity=parity)
+    assert (verdict.what, verdict.reason, verdict.most_rows) == (PROVED, "", None)
+    assert verdict.claims > verdict.idle
+
+
 @pytest.mark.parametrize("use_residual", [True, False])
 def test_silu_is_proved(use_residual, verdict_of):
     """With the activation, too, every stored value is the contract's expression."""
