@@ -88,6 +88,8 @@ def judge(ops: Any, entry: tally.Property, dtype: str, is_whole: bool) -> Outcom
     for geometry in geometries.every(dtype) if is_whole else geometries.quick(dtype):
         try:
             programs = prove.variants(operator, geometry, ops.configurations, is_whole)
+            if not is_whole and name != "taps":
+                programs = _with_usual_options(programs)
             if is_whole and prove.are_renamed(operator, programs):
                 found.scopes.add("in fp16 by the programs of bf16, which are the same")
                 continue
@@ -98,6 +100,11 @@ def judge(ops: Any, entry: tally.Property, dtype: str, is_whole: bool) -> Outcom
         if found.violated is not None:
             break
     return found
+
+
+def _with_usual_options(programs: list[Any]) -> list[Any]:
+    """Those with residual and without activation: other options change what is computed of elements, not which."""
+    return [one for one in programs if one.world.use_residual and one.world.activation is None]
 
 
 def violation(target: str, verdict: Verdict) -> Violation:

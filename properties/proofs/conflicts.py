@@ -9,7 +9,7 @@ import z3
 
 from properties.proofs.accesses import row_of
 from properties.proofs.claims import Claim
-from properties.proofs.evaluate import Evaluation, NotJudged, Site
+from properties.proofs.evaluate import Access, Evaluation, NotJudged, Site
 from properties.proofs.launches import Symbolic
 from properties.proofs.world import AnyWorld, World
 
@@ -30,9 +30,9 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         for right in read:
             yield apart(kernel, world, left, right, "no lane stores to the cache what another one reads")
     covering = [site for site in sites if site.is_store and tensor_of[id(site)] == "out"]
-    if len(covering) != 1:
-        raise NotJudged(f"the kernel stores to the result in {len(covering)} places, and one is understood")
-    yield _cover(kernel, world, covering[0])
+    if not covering:
+        raise NotJudged("the kernel never stores to the result")
+    yield _cover(kernel, world, covering)
 
 
 def _tensor(kernel: Symbolic, world: World, site: Site) -> str:
@@ -43,7 +43,7 @@ def apart(kernel: Symbolic, world: AnyWorld, left: Site, right: Site, what: str)
     """Two programs, or two lanes of one, never meet at one element; two places of a kernel never do at all."""
     one, other = Evaluation(kernel, world, " a"), Evaluation(kernel, world, " b")
     a, b = one.access(left), other.access(right)
-    pairs = zip((*one.programs, *a.lanes), (*other.programs, *b.lanes), strict=False)
+    pairs = zip((*one.programs, *a.rounds, *a.lanes), (*other.programs, *b.rounds, *b.lanes), strict=False)
     is_other = z3.Or([x != y for x, y in pairs]) if left is right else z3.BoolVal(True)
     meet = z3.And([x == y for x, y in zip(a.index, b.index, strict=True)])
     return Claim(
@@ -51,44 +51,61 @@ def apart(kernel: Symbolic, world: AnyWorld, left: Site, right: Site, what: str)
     )  # fmt: skip  # condition, claim
 
 
-def _cover(kernel: Symbolic, world: World, site: Site) -> Claim:
+def _cover(kernel: Symbolic, world: World, sites: list[Site]) -> Claim:
     """For every element a program and lane that stores it, guessed from the tile, checked by the solver."""
     evaluation = Evaluation(kernel, world)
-    access = evaluation.access(site)
+    stored = [evaluation.access(site) for site in sites]
     row, channel = z3.Int("any row"), z3.Int("any channel")
-    shape = evaluation.types[site.operation.operands[0]].shape
     exists = z3.And(0 <= row, row < world.T, 0 <= channel, channel < world.geometry.C)
     best: Claim | None = None
-    for guess in _guesses(world, shape, row, channel):
-        places = (*evaluation.programs, *access.lanes)
-        pairs = [(place, to) for place, to in zip(places, guess, strict=True) if not z3.is_int_value(place)]
-        reached = z3.And(
-            *evaluation.facts, access.guard, access.index[0] == row, access.index[1] == channel,
-        )  # fmt: skip  # as it is read
+    for programs, lane in _guesses(evaluation, stored, row, channel):
+        reached = []
+        for access in stored:
+            rows, _ = _tile(evaluation, access)
+            inner = [(row % rows)] * (len(access.lanes) - 1)
+            rounds = [row / rows % len(evaluation.plan.rounds[slot]) for slot in access.site.rounds]
+            places = (*evaluation.programs, *access.rounds, *access.lanes)
+            guess = (*programs, *rounds, *inner, lane)
+            pairs = [(place, to) for place, to in zip(places, guess, strict=True) if not z3.is_int_value(place)]
+            bounds = [fact for fact in evaluation.facts if _speaks_of(fact, places)]
+            is_there = z3.And(*bounds, access.guard, access.index[0] == row, access.index[1] == channel)
+            reached.append(z3.substitute(is_there, *pairs))
         # metadata at other rows than this one would need their axioms; a store to out asks for none
-        claim = Claim(
-            "each element of out is stored", world, [], exists, z3.substitute(reached, *pairs), site, row
-        )  # fmt: skip  # condition, claim
+        claim = Claim("each element of out is stored", world, [], exists, z3.Or(reached), sites[0], row)
         if claim.ask().is_proved:
             return claim
         best = best or claim
     if best is None:
-        raise NotJudged(f"the tile of the store to the result has {len(shape)} axes, and two are understood ({site})")
+        raise NotJudged(f"the tile of the store to the result has other axes than rows and channels ({sites[0]})")
     return best
 
 
+def _speaks_of(fact: z3.BoolRef, places: tuple[z3.ArithRef, ...]) -> bool:
+    """Whether a bound is one of these programs, rounds and lanes."""
+    return any(fact.arg(1).arg(0).eq(place) for place in places)
+
+
+def _tile(evaluation: Evaluation, access: Access) -> tuple[int, int]:
+    """Rows and channels of a store's tile."""
+    shape = evaluation.types[access.site.operation.operands[0]].shape
+    return (1 if len(shape) == 1 else shape[0]), shape[-1]
+
+
 def _guesses(
-    world: World, shape: tuple[int, ...], row: z3.ArithRef, channel: z3.ArithRef
-) -> Iterator[tuple[z3.ArithRef, ...]]:
+    evaluation: Evaluation, stored: list[Access], row: z3.ArithRef, channel: z3.ArithRef
+) -> Iterator[tuple[tuple[z3.ArithRef, ...], z3.ArithRef]]:
     """Programs and lanes that may store an element: channels in one run, or tiled within each head."""
-    if len(shape) != 2:
+    if any(len(access.lanes) not in (1, 2) or len(access.rounds) > 1 for access in stored):
         return
-    rows, channels = shape
-    ws, zero = world.geometry.ws, z3.IntVal(0)
-    in_head = channel % ws
-    for tile, lane in (
-        (channel / channels, channel % channels),
-        ((channel / ws) * -(-ws // channels) + in_head / channels, in_head % channels),
+    tiles = [_tile(evaluation, access) for access in stored]
+    rounds = [len(evaluation.plan.rounds[slot]) for access in stored for slot in access.site.rounds]
+    rows, channels = max(tile[0] for tile in tiles) * max(rounds, default=1), tiles[0][1]
+    geometry, zero = evaluation.world.geometry, z3.IntVal(0)
+    in_head, of_head = channel % geometry.ws, -(-geometry.ws // channels)
+    for tile, count, lane in (
+        (channel / channels, -(-geometry.C // channels), channel % channels),
+        ((channel / geometry.ws) * of_head + in_head / channels, geometry.H * of_head, in_head % channels),
     ):
-        yield row / rows, tile, zero, row % rows, lane
-        yield tile, row / rows, zero, row % rows, lane
+        yield (row / rows, tile, zero), lane
+        yield (tile, row / rows, zero), lane
+        yield ((row / rows) * count + tile, zero, zero), lane

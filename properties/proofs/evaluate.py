@@ -36,6 +36,7 @@ class Access:
     guard: z3.BoolRef
     value: Any
     lanes: Lanes
+    rounds: Lanes = ()  # of the loops around it
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Evaluation:
         self.owed: list[tuple[str, z3.BoolRef]] = []  # axioms about values, by name
         self.products: list[tuple[Operation, z3.ExprRef, z3.ExprRef]] = []  # with factors, as they were computed
         self._unknowns = 0
+        self._rounds: dict[int, z3.ArithRef] = {}
         self._stack: list[Place] = []
         self._kept: list[Lanes] = []
         self._lanes: dict[tuple[int, ...], Lanes] = {}
@@ -95,6 +97,16 @@ class Evaluation:
             self._lanes[shape] = found
         return self._lanes[shape]
 
+    def round(self, slot: int) -> z3.ArithRef:
+        """The round, counted from 0, of a loop of which one round stands for all."""
+        rounds = self.plan.rounds[slot]
+        if len(rounds) == 1:
+            return z3.IntVal(0)
+        if slot not in self._rounds:
+            self._rounds[slot] = z3.Int(f"round{self.name} {slot}")
+            self.facts.append(z3.And(0 <= self._rounds[slot], self._rounds[slot] < len(rounds)))
+        return self._rounds[slot]
+
     def is_reached(self, path: Path) -> z3.BoolRef:
         """Whether the program takes these branches."""
         return z3.And([self.at(slot, ()) if taken else z3.Not(self.at(slot, ())) for slot, taken in path])
@@ -109,7 +121,7 @@ class Evaluation:
         guard = z3.And(self.is_reached(site.path), *(self.at(slot, lanes) for slot in mask))
         value = self.at(operands[1], lanes) if site.is_store else None
         index = pointer.offset.split(tensor.strides, tensor.sizes)
-        return Access(site, tensor, index, guard, value, lanes)
+        return Access(site, tensor, index, guard, value, lanes, tuple(self.round(slot) for slot in site.rounds))
 
     def at(self, slot: int, lanes: Lanes) -> Any:
         """The value of a slot at a lane: Form, z3.BoolRef, Pointer, or a term of sort Value."""
@@ -132,6 +144,9 @@ class Evaluation:
             return Pointer(given, Form.of(0)) if isinstance(given, str) else given
         if slot in self.plan.numbers:
             return Form.of(self.plan.numbers[slot])
+        if slot in self.plan.rounds:
+            start, step = self.plan.rounds[slot].start, self.plan.rounds[slot].step
+            return Form.of(start + step * self.round(slot))
         for cut in self.plan.cuts:
             for word, slots in (("within", cut.within), ("behind", cut.behind)):
                 if slot in slots:

@@ -103,6 +103,27 @@ class Form:
         return tuple(found)
 
 
+def product(a: Form, b: Form) -> Form:
+    """`a * b`; a count of truths times a number stays linear, as a sum of choices."""
+    if a.number is None and b.number is None and not a.symbols and not b.symbols:
+        for one, other in ((a.flat, b.flat), (b.flat, a.flat)):
+            if (found := _times(one, other)) is not None:
+                return Form.of(found)
+    return a * b
+
+
+def _times(count: z3.ArithRef, number: z3.ArithRef) -> z3.ArithRef | None:
+    if z3.is_int_value(count):
+        return count.as_long() * number
+    kind, parts = count.decl().kind(), count.children()
+    if kind not in (z3.Z3_OP_ITE, z3.Z3_OP_ADD):
+        return None
+    found = [_times(part, number) for part in parts[kind == z3.Z3_OP_ITE :]]
+    if any(one is None for one in found):
+        return None
+    return z3.If(parts[0], *found) if kind == z3.Z3_OP_ITE else z3.Sum(found)
+
+
 def choose(condition: z3.BoolRef, chosen: Form, other: Form) -> Form:
     """One of two forms, term by term."""
     terms = {}

@@ -15,12 +15,16 @@ class Invariant:
 
     rounds: the argument that says how many rounds there are; the operator makes it large enough that `base ** rounds`
     is at least the number of requests, which is read off its calls.
-    holds: from the world, the row, `base ** rounds that are left` and the numbers carried, to what holds.
+    holds: from the world, the row, `base ** rounds that are left` and the numbers carried, those of a lane before
+    those of the program, to what holds.
+    width: the argument, if there is one, that says into parts of how many requests the first round cuts them:
+    `base ** (rounds - 1)`, which is less than the number of requests.
     """
 
     rounds: str
     base: int
     holds: Callable[[Any, z3.ArithRef, z3.ArithRef, tuple[z3.ArithRef, ...]], list[z3.BoolRef]]
+    width: str = ""
 
 
 def _halved(world: Any, row: z3.ArithRef, span: z3.ArithRef, carried: tuple[z3.ArithRef, ...]) -> list[z3.BoolRef]:
@@ -39,7 +43,19 @@ def _halved_from_entry(
     return [*_halved(world, row, span, carried), stays]
 
 
+def _parted(world: Any, row: z3.ArithRef, span: z3.ArithRef, carried: tuple[z3.ArithRef, ...]) -> list[z3.BoolRef]:
+    """The owner of a row is among so many requests from the first of its part on, each part a `base`th of the span."""
+    first, width = carried
+    owner, is_actual = world.owner(row), z3.And(0 <= row, row < world.actual)
+    is_last = z3.And(0 <= first, first <= owner, owner < first + span)
+    return [
+        z3.If(is_actual, is_last, first == 0),
+        z3.Implies(span >= world.invariant.base, world.invariant.base * width == span),
+    ]
+
+
 INVARIANTS = {
-    "_sequence_metadata_kernel": Invariant("search_steps", 2, _halved),  # sconv/metadata.py
+    "_sequence_metadata_kernel": Invariant("steps", 8, _parted, width="width"),  # sconv/metadata.py
+    "_binary_search_kernel": Invariant("search_steps", 2, _halved),  # tests/meta/candidates/tiled.py
     "_seq_metadata_kernel": Invariant("n_iters", 2, _halved_from_entry),  # the upstream file
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ class NotJudged(Exception):
     """Why an obligation cannot be judged, in one line."""
 
     is_refusal = False  # the operator itself refuses the call, as the contract lets it
+    is_by_size = False  # sizes lead to different programs
 
 
 @dataclass
@@ -91,7 +93,9 @@ def symbolic(
     """
     first = seen[0].launch
     if len({one.launch.bound.key for one in seen}) > 1:
-        raise NotJudged("the launch compiles to different code for different sizes")
+        reason = NotJudged("the launch compiles to different code for different sizes")
+        reason.is_by_size = True
+        raise reason
     program = cache.program(first.bound)
     leaves = first.bound.leaves
     if len(program.kernel.arguments) != len(leaves):
@@ -143,15 +147,18 @@ def explanations(name: str, seen: Sequence[Seen]) -> set[tuple[str, int]]:
 
 
 def _grid(axis: int, seen: Sequence[Seen], rows: Mapping[str, z3.ArithRef]) -> z3.ArithRef:
-    """A number of programs: constant, or rows divided by a tile, rounded up or down."""
+    """A number of programs: constant, or rows divided by a tile, rounded up or down, times a constant."""
     values = [one.launch.grid[axis] for one in seen]
     if len(set(values)) == 1:
         return z3.IntVal(values[0])
+    common = gcd(*values)
     for name, symbol in rows.items():
         counts = [one.sizes[name] for one in seen]
-        for tile in range(1, MOST_TILE):
-            for more in (tile - 1, 0):
-                if all((count + more) // tile == value for count, value in zip(counts, values, strict=True)):
-                    return (symbol + more) / tile
+        for beside in (one for one in range(1, common + 1) if common % one == 0):  # tiles of the same rows
+            wanted = [value // beside for value in values]
+            for tile in range(1, MOST_TILE):
+                for more in (tile - 1, 0):
+                    if [(count + more) // tile for count in counts] == wanted:
+                        return beside * ((symbol + more) / tile) if beside > 1 else (symbol + more) / tile
     words = f"{sorted(set(values))} programs for {sorted({one.sizes[name] for one in seen for name in rows})} rows"
     raise NotJudged(f"axis {axis} of the grid has {words}")

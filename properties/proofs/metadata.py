@@ -13,7 +13,7 @@ from properties.proofs.claims import Claim
 from properties.proofs.conflicts import apart
 from properties.proofs.evaluate import Access, Evaluation, NotJudged
 from properties.proofs.launches import Symbolic
-from properties.proofs.requests import BUFFERS, RequestsWorld
+from properties.proofs.requests import BUFFERS, RequestsWorld, span
 
 
 def claims(kernel: Symbolic, world: RequestsWorld) -> Iterator[Claim]:
@@ -89,13 +89,13 @@ def _rounds(kernel: Symbolic, world: RequestsWorld) -> Iterator[Claim]:
     row, left = _row(evaluation), _left(evaluation)
     cut, inside = evaluation.plan.cuts[0], evaluation.is_reached(((evaluation.plan.cuts[0].inside, True),))
     assert world.invariant is not None
-    for what, slots, condition, span in (
-        ("before the first round", cut.first, z3.BoolVal(True), _span(evaluation.world.rounds)),
-        ("after each round", cut.after, inside, _span(left - 1)),
+    for what, slots, condition, requests in (
+        ("before the first round", cut.first, z3.BoolVal(True), span(world.rounds)),
+        ("after each round", cut.after, inside, span(left - 1)),
     ):
         yield Claim(
             f"the invariant of the search holds {what}", world, [evaluation], condition,
-            z3.And(world.invariant.holds(world, row, span, _numbers(evaluation, slots))),
+            z3.And(world.invariant.holds(world, row, requests, _numbers(evaluation, slots))),
             evaluation.sites[0], row, more_rows=[world.owner(row), world.owner(row) + 1],
         )  # fmt: skip  # condition, claim
 
@@ -118,21 +118,26 @@ def _loop(evaluation: Evaluation) -> list[z3.BoolRef]:
     if (first.number, step.number) != (0, 1) or not end.flat.eq(rounds):
         raise NotJudged("the loop's rounds are not those of which its invariant speaks")
     holds, base = world.invariant.holds, world.invariant.base
-    within = holds(world, row, _span(left), _numbers(evaluation, cut.within))
-    return [
+    within = holds(world, row, span(left), _numbers(evaluation, cut.within))
+    found = [
         z3.Implies(evaluation.is_reached(((cut.inside, True),)), z3.And(1 <= left, left <= rounds, *within)),
-        *holds(world, row, _span(z3.IntVal(0)), _numbers(evaluation, cut.behind)),
+        *holds(world, row, span(z3.IntVal(0)), _numbers(evaluation, cut.behind)),
         world.owns(row),
-        _span(z3.IntVal(0)) == 1,
-        z3.Implies(left >= 1, _span(left) == base * _span(left - 1)),
+        span(z3.IntVal(0)) == 1,
+        z3.Implies(left >= 1, span(left) == base * span(left - 1)),
         rounds >= 0,
-        _span(rounds) >= world.R,
+        span(rounds) >= world.R,
     ]
-
-
-def _span(left: z3.ArithRef) -> z3.ArithRef:
-    """`base ** left`."""
-    return z3.Function("span", z3.IntSort(), z3.IntSort())(left)
+    if world.invariant.width:
+        largest = 1  # that a width can be which is less than the number of requests
+        while largest * base < world.limits.rows:
+            largest *= base
+        found += [z3.Implies(one >= 1, span(one) == base * span(one - 1)) for one in (rounds, left - 1)]
+        found += [
+            z3.Implies(z3.And(1 <= left, left <= rounds), z3.And(1 <= span(left - 1), span(left) <= span(rounds)))
+        ]
+        found += [z3.Implies(rounds >= 1, span(rounds - 1) <= largest)]
+    return found
 
 
 def _left(evaluation: Evaluation) -> z3.ArithRef:
@@ -140,7 +145,10 @@ def _left(evaluation: Evaluation) -> z3.ArithRef:
 
 
 def _numbers(evaluation: Evaluation, slots: tuple[int, ...]) -> tuple[z3.ArithRef, ...]:
-    return tuple(evaluation.at(slot, evaluation.lanes(evaluation.types[slot].shape)).flat for slot in slots)
+    """What slots of the loop hold, numbers of a lane before those of the program."""
+    shapes = [evaluation.types[slot].shape for slot in slots]
+    held = [evaluation.at(slot, evaluation.lanes(shape)).flat for slot, shape in zip(slots, shapes, strict=True)]
+    return tuple(held[place] for place in sorted(range(len(held)), key=lambda place: not shapes[place]))
 
 
 def _row(evaluation: Evaluation) -> z3.ArithRef:

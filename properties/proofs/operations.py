@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from math import prod
 from typing import Any
 
 import z3
 
 from properties.proofs.evaluate import Evaluation, Lanes, NotJudged, Pointer, Site, meaning
 from properties.proofs.floats import constant, float_operation
-from properties.proofs.forms import Form, choose, quotient
+from properties.proofs.forms import Form, choose, product, quotient
 from properties.ttir.constants import constant as integers
 from properties.ttir.program import Operation
 
@@ -85,12 +86,42 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
     )
 
 
+@meaning("tt.reshape")
+def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
+    """Items in the order of their lanes, whose number is put together and taken apart again axis by axis."""
+    if "allow_reorder" in operation.words or "allow_reorder" in operation.attributes:
+        raise NotJudged(f"a reshape in no order is not understood ({Site(operation, ())})")
+    sizes, shape = list(one.types[operation.operands[0]].shape), list(one.types[operation.results[0]].shape)
+    found: list[z3.ArithRef] = []
+    left = list(lanes)
+    while sizes:
+        # the fewest axes that hold as many items before as after
+        before, after = [sizes.pop(0)], [shape.pop(0)] if shape else [1]
+        place = left.pop(0) if left else z3.IntVal(0)
+        while prod(before) != prod(after):
+            if prod(before) < prod(after):
+                before.append(sizes.pop(0))
+            else:
+                after.append(shape.pop(0))
+                place = place * after[-1] + left.pop(0)
+        rest = prod(before)
+        for axis, size in enumerate(before):
+            rest //= size
+            found.append(z3.simplify(place / rest % size if axis else place / rest))
+    return one.at(operation.operands[0], tuple(found))
+
+
+@meaning("tt.split")
+def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Any:
+    return one.at(operation.operands[0], (*lanes, z3.IntVal(number)))
+
+
 @meaning("arith.addi", "arith.subi", "arith.muli")
 def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Form:
     a, b = _two(one, operation, lanes)
     if not isinstance(a, Form) or not isinstance(b, Form):
         raise NotJudged(f"{operation.name} of truth values is not understood ({Site(operation, ())})")
-    return a + b if operation.name == "arith.addi" else a - b if operation.name == "arith.subi" else a * b
+    return a + b if operation.name == "arith.addi" else a - b if operation.name == "arith.subi" else product(a, b)
 
 
 @meaning("arith.divsi", "arith.remsi")
@@ -120,9 +151,21 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> z3.Bo
     return predicate(a.flat, b.flat)
 
 
-@meaning("arith.andi", "arith.ori", "arith.xori")
-def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> z3.BoolRef:
+@meaning("arith.shrsi")
+def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Form:
     a, b = _two(one, operation, lanes)
+    if b.number is None or not 0 <= b.number < 63:
+        raise NotJudged(f"a shift by no constant is not understood ({Site(operation, ())})")
+    return Form.of(a.flat / 2**b.number)  # rounded down, as z3 divides by what is positive
+
+
+@meaning("arith.andi", "arith.ori", "arith.xori")
+def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> z3.BoolRef | Form:
+    a, b = _two(one, operation, lanes)
+    if operation.name == "arith.andi" and isinstance(a, Form) and isinstance(b, Form):
+        mask = -1 if b.number is None else b.number
+        if mask >= 0 and mask & (mask + 1) == 0:
+            return Form.of(a.flat % (mask + 1))
     if isinstance(a, Form) or isinstance(b, Form):
         raise NotJudged(f"{operation.name} of numbers is not understood ({Site(operation, ())})")
     return TRUTHS[operation.name](a, b)

@@ -92,6 +92,7 @@ class Variant:
         if isinstance(self.world, RequestsWorld):
             return str(self.world)
         words = [f"{name} = {value}" for name, value in self.world.fixed.items()]
+        words += [f"{('even', 'odd')[self.world.parity]} numbers of rows"] if self.world.parity is not None else []
         words += ["rows of x apart"] * self.world.rows_apart
         words += ["no residual"] * (not self.world.use_residual) + ["SiLU"] * (self.world.activation is not None)
         words += [f"configuration {self.configuration}"] * (self.configuration > 0)
@@ -113,14 +114,26 @@ def variants(operator: Operator, geometry: Geometry, configurations: int = 1, is
         for rows, table, page in product(({}, {"T": 1})[: 1 + is_whole], small_tables, small_pages):
             world = World(geometry, Limits(), {**rows, **table, **page}, apart, residual, activation)
             try:
-                kernel = forward.launch(operator, world, configuration)
+                programs = list(_programs(operator, world, configuration))
             except NotJudged as reason:
                 if apart and reason.is_refusal:
                     break  # the contract lets a candidate ask for contiguous rows
                 raise
-            key = (apart, kernel.launch.bound.key)
-            found.setdefault(key, Variant(world, kernel, configuration))
+            for one in programs:
+                found.setdefault((apart, one.kernel.launch.bound.key), one)
     return list(found.values())
+
+
+def _programs(operator: Operator, world: World, configuration: int) -> Iterator[Variant]:
+    """The program of a call, or two of them where even and odd numbers of rows have one each. Raises NotJudged."""
+    try:
+        yield Variant(world, forward.launch(operator, world, configuration), configuration)
+    except NotJudged as reason:
+        if not reason.is_by_size:
+            raise
+        for parity in (0, 1):
+            like = replace(world, parity=parity)
+            yield Variant(like, forward.launch(operator, like, configuration), configuration)
 
 
 def are_renamed(operator: Operator, programs: Sequence[Variant]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -148,7 +148,7 @@ def by_induction(operator: Callable[..., Any]) -> Iterator[tuple[RequestsWorld, 
         if last.bound.key not in met:
             met.add(last.bound.key)
             invariant = INVARIANTS[last.kernel]
-            *_, run = runs(calls, invariant.rounds)  # fewer requests may have other programs
+            *_, run = runs(calls, {invariant.rounds, invariant.width})  # fewer requests may have other programs
             world = RequestsWorld(run[0].sizes[REQUESTS], Limits().rows, fixed, invariant=invariant)
             yield world, _launch(run, world)
 
@@ -156,24 +156,39 @@ def by_induction(operator: Callable[..., Any]) -> Iterator[tuple[RequestsWorld, 
 def _launch(seen: list[Seen], world: RequestsWorld) -> Symbolic:
     symbols = {REQUESTS: world.R, ACTUAL: world.actual, PADDED: world.T}
     rows = {name: symbols[name] for name in (PADDED, ACTUAL) if name not in world.fixed}
-    invariant = world.invariant
-    rounds = invariant.rounds if invariant is not None else ""
-    for one in seen if invariant is not None else ():
-        if rounds not in one.launch.scalars:
-            raise NotJudged(f"the kernel has no argument {rounds}, of which its invariant speaks")
-        assert invariant is not None
-        if invariant.base ** one.launch.scalars[rounds] < one.sizes[REQUESTS]:
-            raise NotJudged(f"{rounds} is too small for {one.sizes[REQUESTS]} requests")
-    own = {rounds: Form.of(world.rounds)} if rounds else {}
-    return symbolic(seen, lambda name: Form.of(symbols[name]), rows, own, is_cut=bool(rounds))
+    own = {} if world.invariant is None else _of_rounds(seen, world, world.invariant)
+    return symbolic(seen, lambda name: Form.of(symbols[name]), rows, own, is_cut=world.invariant is not None)
 
 
-def runs(calls: list[list[Seen]], free: str = "") -> Iterator[list[Seen]]:
-    """Longest runs of numbers of requests whose calls have one explanation; the argument `free` needs none."""
+def _of_rounds(seen: list[Seen], world: RequestsWorld, invariant: Invariant) -> dict[str, Form]:
+    """The arguments of which an invariant speaks, as the calls bear out what it says of them. Raises NotJudged."""
+    for one in seen:
+        scalars, requests = one.launch.scalars, one.sizes[REQUESTS]
+        for name in filter(None, (invariant.rounds, invariant.width)):
+            if name not in scalars:
+                raise NotJudged(f"the kernel has no argument {name}, of which its invariant speaks")
+        rounds = scalars[invariant.rounds]
+        if invariant.base**rounds < requests:
+            raise NotJudged(f"{invariant.rounds} is too small for {requests} requests")
+        if not invariant.width or rounds == 0:
+            continue
+        if scalars[invariant.width] != invariant.base ** (rounds - 1) or scalars[invariant.width] >= requests:
+            raise NotJudged(f"{invariant.width} is not what the invariant says for {requests} requests")
+    own = {invariant.rounds: Form.of(world.rounds)}
+    return own | ({invariant.width: Form.of(span(world.rounds - 1))} if invariant.width else {})
+
+
+def span(left: z3.ArithRef) -> z3.ArithRef:
+    """`base ** left`: between how many requests so many rounds can tell apart."""
+    return z3.Function("span", z3.IntSort(), z3.IntSort())(left)
+
+
+def runs(calls: list[list[Seen]], free: Collection[str] = ()) -> Iterator[list[Seen]]:
+    """Longest runs of numbers of requests whose calls have one explanation; the arguments `free` need none."""
     run: list[Seen] = []
     known: dict[str, set[tuple[str, int]]] = {}
     for place, call in enumerate(calls):
-        found = {name: explanations(name, call) for name in call[0].launch.scalars if name != free}
+        found = {name: explanations(name, call) for name in call[0].launch.scalars if name not in free}
         both = {name: known[name] & words for name, words in found.items() if name in known}
         is_other = call[0].launch.bound.key != run[0].launch.bound.key if run else False
         if run and (is_other or not all(both.values()) or (not free and place <= APART)):

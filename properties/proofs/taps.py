@@ -8,7 +8,7 @@ import z3
 
 from properties.proofs.accesses import row_of
 from properties.proofs.claims import Claim
-from properties.proofs.evaluate import Access, Evaluation, NotJudged
+from properties.proofs.evaluate import Access, Evaluation, NotJudged, Site
 from properties.proofs.floats import IS_FINITE, add, multiply, rounded, silu, widened
 from properties.proofs.launches import Symbolic
 from properties.proofs.world import ZERO, World
@@ -27,20 +27,31 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         row, channel = out.index
         right = _products(evaluation, world, row, channel)
         expected = value(evaluation, world, row, channel)
-        for what, case in situations(world, row):
-            yield Claim(
+        every = [
+            Claim(
                 f"out is the contract's expression for {what}", world, [evaluation],
                 z3.And(out.guard, case), out.value == expected, out.site, row, weaker=right, uses=USES,
+            ) for what, case in situations(world, row)
+        ]  # fmt: skip  # condition, claim
+        if out.site.path and every[1:-1]:
+            # a branch may be for rows whose taps are all in x: then one question stands for many
+            early = z3.And(out.guard, world.is_live(row), row - world.first(row) < world.geometry.W - 1)
+            none = Claim(
+                "the first rows of a request are stored elsewhere", world, [evaluation], early, z3.BoolVal(False),
+                out.site, row, uses=USES, parts=every[1:-1],
             )  # fmt: skip  # condition, claim
+            every[1:-1] = [none]
+        yield from every
     for tensor in sorted({*world.tensors} - {"out", "cache"}):
         for evaluation, stored in stores(kernel, world, tensor):
             yield Claim(
                 f"{tensor} is not written", world, [evaluation], stored.guard,
                 z3.BoolVal(False), stored.site, row_of(evaluation, stored),
             )  # fmt: skip  # condition, claim
-    for evaluation, stored in caches:
+    beside = [_beside(stored, caches, outs) for _, stored in caches]
+    for (evaluation, stored), of_row in zip(caches, beside, strict=True):
         # which row a program's lane stands for, its store to out says
-        row, channel = _beside(evaluation, stored, outs).index
+        row, channel = evaluation.access(of_row).index
         inside = world.tensors["out"].inside((row, channel))
         yield Claim(
             "the cache gets x of a row with a slot, at the slot's place", world, [evaluation],
@@ -50,7 +61,8 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
             stored.site, row,
         )  # fmt: skip  # condition, claim
     for evaluation, out in outs:
-        there = [evaluation.access(one.site, out.lanes).guard for _, one in caches if len(one.lanes) == len(out.lanes)]
+        mine = [one for (_, one), of_row in zip(caches, beside, strict=True) if of_row.operation is out.site.operation]
+        there = [evaluation.access(one.site, out.lanes).guard for one in mine]
         row = out.index[0]
         yield Claim(
             "every row with a slot is stored in the cache", world, [evaluation],
@@ -68,14 +80,17 @@ def stores(kernel: Symbolic, world: World, tensor: str, name: str = "") -> list[
     return found
 
 
-def _beside(evaluation: Evaluation, stored: Access, outs: list[tuple[Evaluation, Access]]) -> Access:
-    for _, out in outs:
-        if (
-            evaluation.types[out.site.operation.operands[0]].shape
-            == evaluation.types[stored.site.operation.operands[0]].shape
-        ):
-            return evaluation.access(out.site)
-    raise NotJudged(f"no store to the result has the tile of the store to the cache ({stored.site})")
+def _beside(stored: Access, caches: list[tuple[Evaluation, Access]], outs: list[tuple[Evaluation, Access]]) -> Site:
+    """The store to the result of the rows of a store to the cache: as many of its tile come before it in its branch."""
+
+    def alike(every: list[tuple[Evaluation, Access]]) -> list[Site]:
+        tiles = [one.site for _, one in every if len(one.lanes) == len(stored.lanes)]
+        return [site for site in tiles if (site.path, site.rounds) == (stored.site.path, stored.site.rounds)] or tiles
+
+    number = [site.operation for site in alike(caches)].index(stored.site.operation)
+    if number >= len(alike(outs)):
+        raise NotJudged(f"no store to the result has the tile of the store to the cache ({stored.site})")
+    return alike(outs)[number]
 
 
 def situations(world: World, row: z3.ArithRef) -> list[tuple[str, z3.BoolRef]]:

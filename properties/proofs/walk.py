@@ -20,6 +20,7 @@ class Site:
 
     operation: Operation
     path: Path
+    rounds: tuple[int, ...] = ()  # slots of the rounds of loops around it
 
     @property
     def is_store(self) -> bool:
@@ -56,10 +57,12 @@ class Plan:
     same: dict[int, int] = field(default_factory=dict)  # results of a loop: what its last round yields
     numbers: dict[int, int] = field(default_factory=dict)  # the loop's own variable, round by round
     cuts: list[Cut] = field(default_factory=list)
+    rounds: dict[int, range] = field(default_factory=dict)  # variables of loops that carry nothing, and what they are
 
     def walk(self, number: Callable[[int], int | None]) -> None:
         """Fills everything; `number` is the constant that a slot is, if it is one. Raises NotJudged."""
         self.types = list(self.function.types)
+        self._around: list[int] = []
         self.sites = list(self._walk(self.function.body, (), number))
 
     def _walk(self, region: Region, path: Path, number: Callable[[int], int | None]) -> Iterator[Site]:
@@ -70,7 +73,7 @@ class Plan:
             for place, slot in enumerate(operation.results):
                 self.producers[slot] = (operation, place)
             if operation.name in ("tt.load", "tt.store"):
-                yield Site(operation, path)
+                yield Site(operation, path, tuple(self._around))
             elif operation.name == "scf.if":
                 for inner, taken in zip(operation.regions, (True, False), strict=False):
                     yield from self._walk(inner, (*path, (operation.operands[0], taken)), number)
@@ -92,6 +95,13 @@ class Plan:
             yield from self._walk(Region([Block(operations=work)]), (*path, (inside, True)), number)
             return
         first, end, step = (number(slot) for slot in loop.operands[:3])
+        if not loop.results and first is not None and end is not None and step is not None and first < end:
+            # its rounds are told apart by their number alone, so that one with any number stands for all
+            self.rounds[variable] = range(first, end, step)
+            self._around.append(variable)
+            yield from self._walk(Region([Block(operations=body.operations)]), path, number)
+            self._around.pop()
+            return
         if first is None or end is None or step is None or len(range(first, end, step)) > MOST_ROUNDS:
             words = f"a loop (scf.for) whose rounds are not constant, or more than {MOST_ROUNDS}, is not understood"
             raise NotJudged(f"{words} ({Site(loop, path)})")

@@ -59,6 +59,9 @@ class World:
     rows_apart: bool = False
     use_residual: bool = True
     activation: str | None = None
+    parity: int | None = (
+        None  # of the number of rows of the calls that lead to this program; what is proved needs it not
+    )
 
     def __post_init__(self) -> None:
         geometry = self.geometry
@@ -94,7 +97,8 @@ class World:
 
     def wishes(self, row: z3.ArithRef | None) -> list[z3.BoolRef]:
         """What makes a counterexample readable; the first ones matter most."""
-        found = [self.T <= 40, self.R <= 4]
+        found = [] if self.parity is None else [self.T % 2 == self.parity]
+        found += [self.T <= 40, self.R <= 4]
         if row is not None:
             found.append(self.position(row) <= 4 * self.geometry.N + self.geometry.W)
         return [*found, self.T <= 12]

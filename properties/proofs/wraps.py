@@ -29,11 +29,33 @@ def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
         for before, slots, lanes in deciding:
             condition = evaluation.is_reached(before)
             notes = [note for note in evaluation.arithmetic(slots, lanes) if (id(note.operation), before) not in seen]
+            open_ = [note for note in notes if note.result is not None and _is_undefined(note.result.flat)]
+            notes = [note for note in notes if note not in open_]
             seen |= {(id(note.operation), before) for note in notes}
             yield from _all_fit(world, evaluation, site, condition, notes, row)
+            # what is computed of an undefined number matters where the rest of the mask lets it
+            matters = condition if not lanes else z3.And(condition, _whatever_undefined(access.guard))
+            yield from _all_fit(world, evaluation, site, matters, open_, row)
         yield from _all_fit(
             world, evaluation, site, access.guard, evaluation.arithmetic(operands[:1], access.lanes), row
         )
+
+
+def _is_undefined(term: z3.ExprRef) -> bool:
+    """Whether a term speaks of a number that an inactive lane loads without `other`."""
+    if z3.is_const(term):
+        return str(term).startswith("undefined")
+    return any(_is_undefined(one) for one in term.children())
+
+
+def _whatever_undefined(guard: z3.BoolRef) -> z3.BoolRef:
+    """A condition with every comparison of undefined numbers left open, as a symbol of its own."""
+    if not _is_undefined(guard):
+        return guard
+    parts = guard.children()
+    if z3.is_and(guard) or z3.is_or(guard) or z3.is_not(guard):
+        return guard.decl()(*[_whatever_undefined(one) for one in parts])
+    return z3.Bool(f"open {guard.get_id()}")
 
 
 def _all_fit(

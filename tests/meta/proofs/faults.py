@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.meta.candidates import tiled
 from tests.meta.upstream_faults import UPSTREAM, UPSTREAM_FAULTS
 
-SCONV = Path(__file__).parents[3] / "sconv/fused.py"
-METADATA = SCONV.with_name("metadata.py")
+TILED = str(tiled.__file__)  # a fixture, whose lines no tuning of sconv/ changes
+PATH = Path(TILED)
 
 
 @dataclass(frozen=True)
@@ -71,34 +72,34 @@ INDEXING: dict[str, Fault] = {
         UPSTREAM, "    if USE_SILU:\n",
         "    tl.store(x_ptr + toff[:, None] * stride_x_t + coff[None, :], xv, mask=tc_mask)\n    if USE_SILU:\n",
         "taps"),
-    "a shortcut one row too early": Fault(SCONV, "> tile_row - (W - 1))", "> tile_row - (W - 2))", "taps"),
-    "a shortcut that trusts padding": Fault(SCONV, "(tl.load(slot_ptr + last_row) < 0) | (", "(", "taps"),
-    "a last row past the end": Fault(SCONV, "tl.minimum(tile_row + BLOCK_T, T) - 1", "tile_row + BLOCK_T - 1",
+    "a shortcut one row too early": Fault(PATH, "> tile_row - (W - 1))", "> tile_row - (W - 2))", "taps"),
+    "a shortcut that trusts padding": Fault(PATH, "(tl.load(slot_ptr + last_row) < 0) | (", "(", "taps"),
+    "a last row past the end": Fault(PATH, "tl.minimum(tile_row + BLOCK_T, T) - 1", "tile_row + BLOCK_T - 1",
                                      "accesses"),
-    "heads without their channels": Fault(SCONV, "(row * (H * WS) + head * WS)", "(row * (H * WS))", "conflicts"),
-    "one lane too many": Fault(SCONV, "in_head = lane < WS", "in_head = lane <= WS", "taps"),
-    "the stream offset forgotten": Fault(SCONV, "head * stride_cache_head + OFF_S", "head * stride_cache_head", "taps"),
+    "heads without their channels": Fault(PATH, "(row * (H * WS) + head * WS)", "(row * (H * WS))", "conflicts"),
+    "one lane too many": Fault(PATH, "in_head = lane < WS", "in_head = lane <= WS", "taps"),
+    "the stream offset forgotten": Fault(PATH, "head * stride_cache_head + OFF_S", "head * stride_cache_head", "taps"),
 }  # fmt: skip  # one fault a line reads as the table it is
 
 # Faults of the metadata kernels: each is violated, with a call.
 SEARCHES: dict[str, Fault] = {
-    "one step short": Fault(METADATA, "search_steps=last_request.bit_length()",
+    "one step short": Fault(PATH, "search_steps=last_request.bit_length()",
                             "search_steps=last_request.bit_length() - (last_request > 4)", "metadata"),
-    "the last request lost": Fault(METADATA, "last_request = max(num_reqs - 1, 0)",
+    "the last request lost": Fault(PATH, "last_request = max(num_reqs - 1, 0)",
                                    "last_request = max(num_reqs - 2, 0)", "metadata"),
-    "the end compared strictly": Fault(METADATA, "other=0) <= row", "other=0) < row", "metadata"),
-    "the wrong half kept": Fault(METADATA, "tl.where(has_ended, high, middle)", "tl.where(has_ended, middle, high)",
+    "the end compared strictly": Fault(PATH, "other=0) <= row", "other=0) < row", "metadata"),
+    "the wrong half kept": Fault(PATH, "tl.where(has_ended, high, middle)", "tl.where(has_ended, middle, high)",
                                  "metadata"),
-    "padding keeps its search": Fault(METADATA, "tl.where(is_actual, low, 0)", "low", "metadata"),
-    "a store without its mask": Fault(METADATA, "seq_idx_ptr + row, owner, mask=is_described",
+    "padding keeps its search": Fault(PATH, "tl.where(is_actual, low, 0)", "low", "metadata"),
+    "a store without its mask": Fault(PATH, "seq_idx_ptr + row, owner, mask=is_described",
                                       "seq_idx_ptr + row, owner", "metadata"),
-    "padding not stored": Fault(METADATA, "query_start_ptr + row, first_row, mask=is_described",
+    "padding not stored": Fault(PATH, "query_start_ptr + row, first_row, mask=is_described",
                                 "query_start_ptr + row, first_row, mask=is_actual", "metadata"),
-    "the buffers exchanged": Fault(METADATA, "seq_idx_ptr + row, owner", "seq_idx_ptr + row, first_row", "metadata"),
-    "the last tile lost": Fault(METADATA, "triton.cdiv(num_padded_tokens, ROW_TILE)",
-                                "max(1, num_padded_tokens // ROW_TILE)", "metadata"),
-    "tiles that overlap": Fault(METADATA, "tl.int64) * BLOCK_T +", "tl.int64) * (BLOCK_T - 1) +", "metadata"),
-    "a first row without a mask": Fault(METADATA, "query_start_loc_ptr + owner, mask=is_actual, other=0)",
+    "the buffers exchanged": Fault(PATH, "seq_idx_ptr + row, owner", "seq_idx_ptr + row, first_row", "metadata"),
+    "the last tile lost": Fault(PATH, "triton.cdiv(num_padded_tokens, METADATA_TILE)",
+                                "max(1, num_padded_tokens // METADATA_TILE)", "metadata"),
+    "tiles that overlap": Fault(PATH, "tl.int64) * BLOCK_T +", "tl.int64) * (BLOCK_T - 1) +", "metadata"),
+    "a first row without a mask": Fault(PATH, "query_start_loc_ptr + owner, mask=is_actual, other=0)",
                                         "query_start_loc_ptr + low + 1)", "metadata"),
     "upstream, high far beyond": Fault(UPSTREAM, "tl.full([BLOCK], num_reqs - 1, tl.int32)",
                                        "tl.full([BLOCK], num_reqs + 2, tl.int32)", "metadata"),
@@ -111,15 +112,15 @@ SEARCHES: dict[str, Fault] = {
 
 # The search written otherwise, and right: rows without an owner read entries up to num_reqs, which are there.
 SEARCHES_RIGHT: dict[str, Fault] = {
-    "a search without a mask": Fault(METADATA, "middle + 1, mask=is_actual, other=0)", "middle + 1)", "metadata"),
+    "a search without a mask": Fault(PATH, "middle + 1, mask=is_actual, other=0)", "middle + 1)", "metadata"),
     "upstream, high beyond the last": Fault(UPSTREAM, "tl.full([BLOCK], num_reqs - 1, tl.int32)",
                                             "tl.full([BLOCK], num_reqs, tl.int32)", "metadata"),
-    "the middle of the sum": Fault(METADATA, "low + (high - low) // 2", "(low + high) // 2", "metadata"),
-    "both of two lanes": Fault(METADATA, "tl.load(query_start_loc_ptr + middle + 1, mask=is_actual, other=0) <= row",
+    "the middle of the sum": Fault(PATH, "low + (high - low) // 2", "(low + high) // 2", "metadata"),
+    "both of two lanes": Fault(PATH, "tl.load(query_start_loc_ptr + middle + 1, mask=is_actual, other=0) <= row",
                                "tl.sum((tl.load(query_start_loc_ptr + middle[:, None] + 0 * tl.arange(0, 2) + 1,"
                                " mask=is_actual[:, None], other=0) <= row[:, None]).to(tl.int32), axis=1) > 1",
                                "metadata"),
-    "a step more": Fault(METADATA, "search_steps=last_request.bit_length()",
+    "a step more": Fault(PATH, "search_steps=last_request.bit_length()",
                          "search_steps=num_reqs.bit_length()", "metadata"),
 }  # fmt: skip  # as above
 

@@ -20,6 +20,7 @@ from properties.proofs.world import World
 from properties.tensors import Batch, build
 from properties.ttir import Accesses, Machine
 from tests.meta.proofs.conftest import FEW_TAPS
+from tests.meta.proofs.faults import TILED
 from tests.meta.proofs.test_axioms import facts_of
 from tests.meta.upstream_faults import UPSTREAM
 
@@ -48,7 +49,7 @@ def by_the_machine(operator, batch: Batch) -> Touched:
 
 def by_the_symbols(operator, batch: Batch) -> Touched:
     """What a model that says of the symbols what the batch says makes each program and lane touch."""
-    world = World(batch.case.geometry)
+    world = World(batch.case.geometry, parity=batch.case.T % 2)
     kernel = launch(operator, world)
     solver = z3.Solver()
     solver.add(*facts_of(batch.case, world, list(range(batch.case.T))))
@@ -61,10 +62,11 @@ def by_the_symbols(operator, batch: Batch) -> Touched:
         shape = evaluation.types[site.operation.operands[0]].shape
         access = evaluation.access(site)
         strides = [model.eval(z3.Int(one)).as_long() if isinstance(one, str) else one for one in access.tensor.strides]
-        variables = [*evaluation.programs, *access.lanes]
+        variables = [*evaluation.programs, *access.rounds, *access.lanes]
+        rounds = [len(evaluation.plan.rounds[slot]) for slot in site.rounds]
         asked = z3.And(access.guard), *access.index
         guard, *index = (model.eval(one) for one in asked)  # all but program and lane
-        for place in product(*map(range, grid), *map(range, shape)):
+        for place in product(*map(range, (*grid, *rounds, *shape))):
             at = [(one, z3.IntVal(number)) for one, number in zip(variables, place, strict=True)]
             at = [(one, number) for one, number in at if not z3.is_int_value(one)]
             if z3.is_true(model.eval(z3.substitute(guard, *at), model_completion=True)):
@@ -74,10 +76,10 @@ def by_the_symbols(operator, batch: Batch) -> Touched:
     return found
 
 
-@pytest.mark.parametrize("target", ["sconv", str(UPSTREAM)], ids=["sconv", "upstream"])
+@pytest.mark.parametrize("target", ["sconv", TILED, str(UPSTREAM)], ids=["sconv", "tiled", "upstream"])
 def test_touches_what_the_machine_touches(target):
     """Loads and stores of every lane are the same elements, from the same lines, as often."""
-    if target != "sconv" and not UPSTREAM.is_file():
+    if target == str(UPSTREAM) and not UPSTREAM.is_file():
         pytest.skip(f"judges {UPSTREAM}, which is not here")
     operator = load(target).operators["fused_sconv"]
     batch = build(CASE)

@@ -18,6 +18,7 @@ from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
 from properties.strategies import forwards
 from properties.tensors import build
 from tests.meta.proofs.conftest import SMALL
+from tests.meta.proofs.faults import TILED
 
 MOST_ROWS = 10  # that axioms are instantiated at: first, last and those around the requests' first rows
 
@@ -65,9 +66,9 @@ def test_generated_cases_satisfy_every_axiom(case):
 
 @pytest.fixture(scope="module")
 def every_claim() -> list[Claim]:
-    """Every claim about the usual program of sconv at a small geometry."""
+    """Every claim about the usual program of the fixture at a small geometry."""
     world = World(SMALL)
-    kernel = launch(load("sconv").operators["fused_sconv"], world)
+    kernel = launch(load(TILED).operators["fused_sconv"], world)
     return [claim for one in OBLIGATIONS for claim in one.claims(kernel, world)]
 
 

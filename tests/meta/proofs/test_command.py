@@ -13,7 +13,7 @@ from properties.proofs import requests
 from properties.proofs.__main__ import main
 from properties.proofs.axioms import AXIOMS
 from properties.proofs.prove import METADATA, OBLIGATIONS
-from tests.meta.proofs.faults import INDEXING
+from tests.meta.proofs.faults import INDEXING, TILED
 from tests.meta.upstream_faults import UPSTREAM
 
 TINY = "Geometry(H=1, ws=2, N=2, W=2, off_s=1, D=4)"
@@ -22,7 +22,7 @@ TINY = "Geometry(H=1, ws=2, N=2, W=2, off_s=1, D=4)"
 def test_prints_every_obligation_and_every_assumption(capsys, monkeypatch):
     """Each obligation has a verdict, each axiom is named, and the exit code says that all is proved."""
     monkeypatch.setattr(requests, "MOST_REQUESTS", 8)
-    assert main(["sconv", "--geometry", "Geometry(ws=2, N=2, D=4)"]) == 0
+    assert main([TILED, "--geometry", "Geometry(ws=2, N=2, D=4)"]) == 0
     lines = capsys.readouterr().out.splitlines()
     proved = [line.split()[1] for line in lines if line.startswith("proved")]
     assert proved == [one.name for one in (*OBLIGATIONS, METADATA)]

@@ -13,7 +13,7 @@ from properties.proofs.world import TABLE_ROW, Limits
 from properties.replay import replay
 from properties.verdict import NOT_JUDGED, PROVED, VIOLATED, Violation
 from tests.meta.proofs.conftest import FEW_TAPS, SMALL
-from tests.meta.proofs.faults import ARITHMETIC, INDEXING
+from tests.meta.proofs.faults import ARITHMETIC, INDEXING, TILED
 from tests.meta.upstream_faults import UPSTREAM
 
 GLOBAL = REAL["inkling-global"]
@@ -29,9 +29,18 @@ def skip_where_absent(fault):
 
 @pytest.mark.parametrize("geometry", [SMALL, GLOBAL], ids=["small", "inkling-global"])
 @pytest.mark.parametrize("name", NAMES)
-def test_sconv_is_proved(name, geometry, verdict_of):
-    """Every obligation holds of sconv, for every number of rows within the limits."""
-    verdict = verdict_of("sconv", name, geometry)
+def test_tiled_is_proved(name, geometry, verdict_of):
+    """Every obligation holds of the fixture, for every number of rows within the limits."""
+    verdict = verdict_of(TILED, name, geometry)
+    assert (verdict.what, verdict.reason, verdict.most_rows) == (PROVED, "", None)
+    assert verdict.claims > verdict.idle
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_sconv_is_proved(name, parity, verdict_of):
+    """Every obligation holds of both programs that a host launches of sconv, one for even and one for odd rows."""
+    verdict = verdict_of("sconv", name, FEW_TAPS, parity=parity)
     assert (verdict.what, verdict.reason, verdict.most_rows) == (PROVED, "", None)
     assert verdict.claims > verdict.idle
 
@@ -39,7 +48,7 @@ def test_sconv_is_proved(name, geometry, verdict_of):
 @pytest.mark.parametrize("use_residual", [True, False])
 def test_silu_is_proved(use_residual, verdict_of):
     """With the activation, too, every stored value is the contract's expression."""
-    verdict = verdict_of("sconv", "taps", FEW_TAPS, activation="silu", use_residual=use_residual)
+    verdict = verdict_of(TILED, "taps", FEW_TAPS, activation="silu", use_residual=use_residual)
     assert (verdict.what, verdict.reason) == (PROVED, "")
 
 
@@ -77,7 +86,7 @@ def test_a_fault_of_arithmetic_is_left_to_tests(name, tmp_path, verdict_of):
 
 def test_a_vacuous_proof_is_none(verdict_of):
     """Under assumptions that nothing satisfies every claim follows, and nothing is proved."""
-    verdict = verdict_of("sconv", "accesses", limits=Limits(positions=0))
+    verdict = verdict_of(TILED, "accesses", limits=Limits(positions=0))
     assert verdict.what == NOT_JUDGED
     assert "ever happens" in verdict.reason
 
@@ -101,10 +110,10 @@ def test_another_fault_confirms_nothing(tmp_path, verdict_of):
 def test_no_answer_is_not_judged(verdict_of, monkeypatch):
     """A question that the solver gives up on names its claim."""
     monkeypatch.setattr(Question, "find", lambda *arguments, **more: Answer(False, None, "no answer in 30 s"))
-    verdict = verdict_of("sconv", "conflicts")
+    verdict = verdict_of(TILED, "conflicts")
     assert verdict.what == NOT_JUDGED
     assert "no answer" in verdict.reason
-    assert "fused.py" in verdict.reason
+    assert "tiled.py" in verdict.reason
 
 
 @needs_upstream
@@ -144,8 +153,8 @@ def test_programs_for_sizes_of_one_are_proved(fixed, verdict_of):
 
 def test_the_same_steps_each_time(verdict_of):
     """What the solver does depends on the question alone, not on what was asked before or on how long it took."""
-    first = verdict_of("sconv", "taps")
-    verdict_of("sconv", "conflicts", FEW_TAPS)
-    again = verdict_of("sconv", "taps")
+    first = verdict_of(TILED, "taps")
+    verdict_of(TILED, "conflicts", FEW_TAPS)
+    again = verdict_of(TILED, "taps")
     assert (first.steps, first.claims) == (again.steps, again.claims)
     assert first.steps > 0

@@ -22,7 +22,7 @@ from properties.proofs.prove import Variant, are_renamed
 from properties.proofs.world import World
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 from tests.meta.proofs.conftest import FEW_TAPS
-from tests.meta.proofs.faults import INDEXING
+from tests.meta.proofs.faults import INDEXING, TILED
 from tests.meta.proofs.test_proofs import looping, needs_upstream
 from tests.meta.upstream_faults import UPSTREAM
 from tests.proving import prove
@@ -50,7 +50,7 @@ def run(request, monkeypatch):
 
 def test_what_is_proved_holds(run):
     """Counts the claims; how far a proof goes is told."""
-    assert run("sconv", proof.conflicts) == (HOLDS, "", False)
+    assert run(TILED, proof.conflicts) == (HOLDS, "", False)
 
 
 @needs_upstream
@@ -74,14 +74,14 @@ def test_without_the_solver_it_is_not_judged(run, monkeypatch):
     """Where z3 is not installed the verdict says so."""
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "z3" else find(name, *more))
-    verdict, words, fails = run("sconv", proof.metadata)
+    verdict, words, fails = run(TILED, proof.metadata)
     assert (verdict, fails) == (NOT_JUDGED, False)
     assert words == "not judged [proof.metadata]: z3-solver is not installed"
 
 
 def test_another_engine_shows_no_program():
     """Proofs read the IR that the ttir engine reads."""
-    excuse = proof.taps.excuse(Engine().bind(load("sconv")))
+    excuse = proof.taps.excuse(Engine().bind(load(TILED)))
     assert excuse is not None
     assert excuse.endswith("shows no program to prove of; judge with --engine ttir")
 
@@ -99,7 +99,7 @@ def test_what_is_violated_fails_the_run(run, tmp_path):
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 def test_fp16_is_bf16_by_another_name(dtype):
     """So that in fp16 nothing is proved twice; fp32, which is not widened, has programs of its own."""
-    operator = load("sconv").operators["fused_sconv"]
+    operator = load(TILED).operators["fused_sconv"]
     world = World(geometries.with_dtype(FEW_TAPS, dtype))
     assert are_renamed(operator, [Variant(world, launch(operator, world))]) == (dtype == "fp16")
 

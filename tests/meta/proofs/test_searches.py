@@ -17,7 +17,7 @@ from properties.proofs.prove import METADATA, Variant, prove, prove_metadata
 from properties.replay import replay
 from properties.strategies import metadata as metadata_cases
 from properties.verdict import NOT_JUDGED, PROVED, VIOLATED, Violation
-from tests.meta.proofs.faults import SEARCHES, SEARCHES_RIGHT
+from tests.meta.proofs.faults import SEARCHES, SEARCHES_RIGHT, TILED
 from tests.meta.proofs.test_proofs import needs_upstream, skip_where_absent
 from tests.meta.upstream_faults import UPSTREAM
 
@@ -29,9 +29,9 @@ def proved(target, most=FEW):
     return prove_metadata(str(target), load(str(target)).operators["sconv_seq_metadata"], most)
 
 
-@pytest.mark.parametrize("target", ["sconv", pytest.param(str(UPSTREAM), marks=needs_upstream)])
+@pytest.mark.parametrize("target", ["sconv", TILED, pytest.param(str(UPSTREAM), marks=needs_upstream)])
 def test_the_search_is_proved(target):
-    """The search of both kernels ends at the owner, for every number of requests."""
+    """The search of each kernel ends at the owner, for every number of requests."""
     verdict = proved(target)
     assert (verdict.what, verdict.reason) == (PROVED, "")
     assert verdict.scope.startswith("every number of requests")
@@ -59,20 +59,20 @@ def test_another_right_search_is_proved(name, tmp_path):
 def test_without_an_invariant_it_is_proved_up_to_a_number(monkeypatch):
     """The verdict says how many requests there may be."""
     monkeypatch.setattr(requests, "INVARIANTS", {})
-    assert proved("sconv").scope.startswith(f"at most {FEW} requests; beyond them not judged: no invariant is known")
+    assert proved(TILED).scope.startswith(f"at most {FEW} requests; beyond them not judged: no invariant is known")
 
 
 def test_a_wrong_invariant_proves_nothing(monkeypatch):
     """An invariant that a round does not keep is no reason to believe anything."""
     wrong = Invariant("search_steps", 2, lambda world, row, span, carried: [carried[0] == carried[1]])
     monkeypatch.setattr(requests, "INVARIANTS", dict.fromkeys(INVARIANTS, wrong))
-    assert proved("sconv").scope.startswith(f"at most {FEW} requests; beyond them not judged: whether ")
+    assert proved(TILED).scope.startswith(f"at most {FEW} requests; beyond them not judged: whether ")
 
 
 @pytest.mark.parametrize("name", requests.AXIOMS)
 def test_every_axiom_matters(name):
     """Without it some claim has a counterexample."""
-    for world, kernel in requests.unrolled(load("sconv").operators["sconv_seq_metadata"], 3):
+    for world, kernel in requests.unrolled(load(TILED).operators["sconv_seq_metadata"], 3):
         for claim in metadata.claims(kernel, world):
             if claim.ask(frozenset({name})).model is not None:
                 return
@@ -81,10 +81,10 @@ def test_every_axiom_matters(name):
 
 def test_a_vacuous_proof_is_none(monkeypatch):
     """Under assumptions that nothing satisfies nothing is proved."""
-    *_, (world, kernel) = requests.unrolled(load("sconv").operators["sconv_seq_metadata"], 3)
+    *_, (world, kernel) = requests.unrolled(load(TILED).operators["sconv_seq_metadata"], 3)
     monkeypatch.setattr(requests.RequestsWorld, "owns", lambda *arguments: z3.BoolVal(True))
     world.fewest, world.most = 3, 2
-    assert prove("sconv", Variant(world, kernel), METADATA).what == NOT_JUDGED
+    assert prove(TILED, Variant(world, kernel), METADATA).what == NOT_JUDGED
 
 
 @settings(max_examples=30)
