@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 W = 4
-LINE = 128  # bytes: contexts are laid out so that no two requests share one
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,7 @@ WRONG_METADATA: list[tuple[str, Any, type[Exception], str]] = [
         "query_start_loc has 2 entries, but must have at least 3, one more than requests",
     ),
     ("num_reqs", -1, ValueError, "num_reqs is -1, but must be at least 0"),
+    ("num_reqs", 2**28 + 1, ValueError, "num_reqs is 268435457, but must be at most 268435456"),
     ("num_reqs", 0, ValueError, "num_actual_tokens is 3, but must be 0 without requests"),
     ("num_actual_tokens", None, TypeError, "num_actual_tokens is None, but must be an integer"),
     (
