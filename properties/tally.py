@@ -26,6 +26,7 @@ class Count:
     excused: bool = False  # not judged because the candidate or the engine does not offer what it is about
     notes: set[str] = field(default_factory=set)  # what else is to be said where it holds
     near: int = 0  # cases that held within a bound, with other bits than the baseline's
+    replays: int = 0  # of captured regions
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,11 @@ def count_near(name: str) -> None:
     COUNTS.setdefault(name, Count()).near += 1
 
 
+def count_replay(name: str) -> None:
+    """Counts a replay of a captured region."""
+    COUNTS.setdefault(name, Count()).replays += 1
+
+
 @contextmanager
 def apart() -> Iterator[None]:
     """Counts nothing of what is judged meanwhile: cases that are tried for a proof are none of the run's."""
@@ -199,7 +205,8 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
     if name.startswith("baseline.") and count.near:
         return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
-    return HOLDS, "equal in all bits" if name.startswith("baseline.") else "; ".join(sorted(count.notes))
+    replays = [f"{count.replays:,} replay{'s' * (count.replays != 1)}"] * (count.replays > 0)
+    return HOLDS, "equal in all bits" if name.startswith("baseline.") else "; ".join([*replays, *sorted(count.notes)])
 
 
 def dump() -> dict[str, dict[str, Any]]:
@@ -215,6 +222,7 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count.judged += other["judged"]
         count.violated += other["violated"]
         count.near += other["near"]
+        count.replays += other["replays"]
         count.excused |= other["excused"]
         _keep(count.examples, other["examples"])
         count.dtypes |= set(other["dtypes"])

@@ -265,6 +265,7 @@ class Ops:
             machine = recording.replay()
         except Exception as error:
             raise self._raised("replay", error) from error
+        tally.count_replay(self._property)
         if machine is not None:
             self._observe("fused_sconv", machine, None)
 

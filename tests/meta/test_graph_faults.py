@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import sconv
-from properties import graph_strategies
+from properties import graph_strategies, tally
 from properties.books import life_edges
 from properties.candidate import Candidate
 from properties.cases import Forward, Geometry, Request
@@ -83,6 +83,19 @@ def test_frozen_number_is_named():
         graphs.piecewise(bound("ttir", ActualRowsFrozen()), case)
     assert "in the graph" in caught.value.but
     assert "is replayed with forward 1: 6 rows of 2 requests" in caught.value.let
+
+
+@pytest.mark.parametrize("engine", NAMES)
+def test_replays_are_counted(engine):
+    """The verdict says how many replays it rests on, of all processes together."""
+    with tally.apart():
+        graphs.piecewise(bound(engine, Wrapper()), Replays((SHORT, LONG, SHORT)))
+        own = tally.COUNTS["graphs.piecewise"].replays
+        tally.merge(tally.dump())
+        count = tally.COUNTS["graphs.piecewise"]
+        assert count.replays == 2 * own > 0
+        count.edges |= tally.CATALOGUE["graphs.piecewise"].needs
+        assert f"{count.replays} replays" in tally.verdict("graphs.piecewise", count)[1]
 
 
 @pytest.mark.parametrize("engine", NAMES)
