@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import wraps
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 from properties import turns
@@ -96,6 +98,8 @@ def invariant(
             except Violation as violation:
                 if not isinstance(violation.case, type(case)):
                     violation.case = case  # a forward of several cannot be judged again without the others
+                if turns.held():
+                    _let_go(violation)
                 raise
             finally:
                 turns.over()
@@ -105,6 +109,13 @@ def invariant(
         return judge  # type: ignore[return-value]  # same signature, by construction
 
     return register
+
+
+def _let_go(violation: Violation) -> None:
+    """Explains a violation now, and frees what waits for that in it or in its frames: gigabytes of a shared GPU."""
+    violation.explain()
+    clear_frames(violation.__traceback__)
+    gc.collect()  # what explains and what it explains know each other
 
 
 @contextmanager

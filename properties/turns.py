@@ -23,6 +23,11 @@ def take(device: torch.device) -> None:
     torch.cuda.empty_cache()
 
 
+def held() -> bool:
+    """Whether this process holds the turn."""
+    return bool(_HELD)
+
+
 def over() -> None:
     """Gives the gigabytes back and lets the next process go on, where this one held any."""
     if _HELD:

@@ -36,6 +36,8 @@ READING_METHODS = {
 }
 # what copies from the host's memory, which a capture forbids unless the copy stays there
 COPYING = {torch.tensor, torch.as_tensor}
+# what takes a tensor of one element from the host too, and copies it: others hand it to their kernel by value
+COPYING_SCALARS = {torch.where, torch.Tensor.where}
 
 
 class CaptureForbidden(RuntimeError):
@@ -130,6 +132,7 @@ class _Readings(TorchFunctionMode):
     def __init__(self, tape: Tape) -> None:
         super().__init__()
         self.tape = tape
+        self.on_host: list[torch.Tensor] = []  # that the region made there
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         to_host = function is torch.Tensor.to and ("cpu" in args[1:] or (kwargs or {}).get("device") == "cpu")
@@ -137,7 +140,13 @@ class _Readings(TorchFunctionMode):
             self.tape.forbid(f"Tensor.{function.__name__} copies a tensor to the host")
         if function in COPYING and "device" in (kwargs or {}) and not isinstance(args[0], torch.Tensor):
             self.tape.forbid(f"torch.{function.__name__} copies from the host to a device")
-        return function(*args, **(kwargs or {}))
+        given = [*args, *(kwargs or {}).values()]
+        if function in COPYING_SCALARS and any(one is other for one in given for other in self.on_host):
+            self.tape.forbid(f"torch.{function.__name__} copies a tensor of the host to a device")
+        result = function(*args, **(kwargs or {}))
+        if function in COPYING and "device" not in (kwargs or {}) and not isinstance(args[0], torch.Tensor):
+            self.on_host.append(result)
+        return result
 
 
 def _counts(function: Any, kwargs: Any) -> bool:

@@ -101,6 +101,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "graph: ReturnsEarly": (r"At: +graph_faults\.py:\d+ in fused_sconv: if not bool",),
     "graph: SkipsInCapture": (r"row \d+ has slot \d+", "nothing was stored there"),
     "graph: FirstResult": (r"row \d+ has slot \d+", "nothing was stored there"),
+    "graph: ScalarCopied": (r"At: +graph_faults\.py:\d+ in fused_sconv: return", "copies a tensor of the host"),
     "graph: ReadSwallowed": (r"At: +graph_faults\.py:\d+ in fused_sconv: int\(",),
     "graph: ClonedInCapture": ("memory that no kernel has written",),
     "graph: ScribblesInCapture": ("x is an input, which a step must not write", "the replay has written it"),

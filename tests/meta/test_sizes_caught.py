@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from properties import pinned, pinned_edges, size_strategies, tally, tiles
+from properties import memory, pinned, pinned_edges, size_strategies, tally, tiles, turns
 from properties.candidate import load
 from properties.engines import choose
 from properties.invariants import sizes
@@ -50,6 +51,26 @@ def test_offsets_of_32_bits(what, invariant, change, tmp_path):
     found = first_violation(changed_kernel(tmp_path, change), invariant, size_strategies.far_forwards("bf16", what), 40)
     assert found is not None
     assert found.property_name == invariant.entry.name
+
+
+@pytest.mark.parametrize("is_of_a_gpu", [True, False])
+def test_a_failed_case_keeps_no_gigabytes(is_of_a_gpu, monkeypatch, tmp_path):
+    """Where processes take turns, a violation is explained before the next one's turn, and holds no tensor then."""
+    monkeypatch.setattr(turns, "held", lambda: is_of_a_gpu)
+    laid_out = memory.sparse
+    made = []
+
+    def sparse(*arguments: Any) -> torch.Tensor:
+        tensor = laid_out(*arguments)
+        made.append(weakref.ref(tensor.untyped_storage()))
+        return tensor
+
+    monkeypatch.setattr(memory, "sparse", sparse)
+    ops = changed_kernel(tmp_path, ("tl.cast(stride_weight_tap, tl.int64)", "stride_weight_tap"))
+    found = first_violation(ops, sizes.far_weights, size_strategies.far_forwards("bf16", "taps"), 40)
+    assert found is not None
+    assert made
+    assert any(one() is not None for one in made) != is_of_a_gpu
 
 
 def violated(ops: Any, invariant: Any, cases: list[Any]) -> bool:

@@ -181,6 +181,14 @@ class ScalarOnTheHost(Wrapper):
     """No fault: a scalar that stays on the host."""
 
     def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+        slots = named["slot_mapping"] * torch.tensor(1)
+        return sconv.fused_sconv(x, *rest, **{**named, "slot_mapping": slots})
+
+
+class ScalarCopied(Wrapper):
+    """Chooses between a device's elements and a scalar of the host, which torch.where copies."""
+
+    def fused_sconv(self, x: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
         slots = named["slot_mapping"]
         return sconv.fused_sconv(x, *rest, **{**named, "slot_mapping": torch.where(slots < 0, torch.tensor(-1), slots)})
 
@@ -198,4 +206,5 @@ FAULTS: dict[type[Wrapper], tuple[str, ...]] = {
     ReadSwallowed: ("piecewise",),
     ClonedInCapture: ("piecewise",),
     ScribblesInCapture: ("piecewise",),
+    ScalarCopied: ("piecewise",),
 }
