@@ -13,6 +13,8 @@ from properties.replays import Replays
 _HEADS = Geometry(H=8, ws=4, N=16, W=4, off_s=8, D=16)
 _TWO_HEADS = Geometry(H=2, ws=3, N=4, W=4, off_s=3, D=8)
 _THREE_HEADS = Geometry(H=3, ws=5, N=5, W=4, off_s=2, D=9)
+# A real stream's channels: a prompt of 700 rows has more elements than candidates take for small.
+WIDE = Geometry(H=8, ws=768, N=8, W=4, off_s=0, D=768)
 
 _EVERYTHING = Forward(
     _HEADS,
@@ -39,14 +41,15 @@ def forwards(dtype: str, contents: str = "exact", use_residual: bool = True) -> 
 
 
 def long_forwards(dtype: str) -> list[Forward]:
-    """Decodes before and after prompts of hundreds of rows, one of which has rows without a slot."""
+    """Decodes before and after prompts of hundreds of rows, one of which has rows without a slot; one of real width."""
     case = Forward(
         with_dtype(_TWO_HEADS, dtype),
         (Request(start=5), Request(start=9, length=700), Request(length=520), Request(start=3, length=2)),
         pads=1,
         holes=(300, 301, 1000),
     )
-    return [case]
+    wide = Forward(with_dtype(WIDE, dtype), (Request(start=5), Request(start=9, length=700)), pads=1, holes=(300,))
+    return [case, wide]
 
 
 def mixed(dtype: str) -> list[Forward]:

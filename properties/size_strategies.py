@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from properties.cases import Forward, Geometry, Metadata, Request, with_dtype
-from properties.pinned_edges import far_layout
+from properties.pinned_edges import WIDE, far_layout
 from properties.strategies import GEOMETRIES, LAYOUTS, geometries, requests
 from properties.tiles import row_edges, tile_geometries
 
@@ -15,6 +15,7 @@ _TILED_ELEMENTS = 2**15  # rows times channels at the edges of tiles: 127 rows o
 
 # Of a prompt: around powers of two, where candidates may take another tile, and past them.
 _LONG = (513, 1025, 511, 512, 600, 1024, 1033, 2049, 3001)
+_WIDE_LONG = (690, 1033, 700)  # the same at a real stream's width, whose elements cost more
 _LONG_STARTS = (0, 1, 3, 9, 70)
 
 # Geometries in which three of them exist, without three of a kind costing more than a few compilations.
@@ -98,10 +99,15 @@ def many_rows(draw: st.DrawFn) -> Forward:
 
 @st.composite
 def long_forwards(draw: st.DrawFn, dtype: str = "bf16") -> Forward:
-    """Some small requests, and prompts of hundreds to thousands of rows among them, with rows without slots."""
-    geometry = draw(geometries(dtype, largest=32))
+    """Some small requests, and prompts of hundreds to thousands of rows among them, with rows without slots.
+
+    Now and then as wide as a real stream, with more than 2^22 elements.
+    """
+    is_wide = draw(st.integers(0, 15)) == 15
+    geometry = with_dtype(WIDE, dtype) if is_wide else draw(geometries(dtype, largest=32))
     drawn, holes = draw(requests(geometry, most=4))
-    prompts = draw(st.lists(st.tuples(st.sampled_from(_LONG), st.sampled_from(_LONG_STARTS)), min_size=1, max_size=2))
+    lengths = _WIDE_LONG if is_wide else _LONG
+    prompts = draw(st.lists(st.tuples(st.sampled_from(lengths), st.sampled_from(_LONG_STARTS)), min_size=1, max_size=2))
     place = draw(st.integers(0, len(drawn)))
     first = sum(request.length for request in drawn[:place])
     more = sum(length for length, _ in prompts)

@@ -20,6 +20,7 @@ def long_features(case: Forward) -> Facts:
     others = [request for request in case.requests if request.length < LONG]
     places = [place for place, request in enumerate(case.requests) if request.length >= LONG]
     return {
+        "more than 2^22 elements": case.T * case.geometry.C > 2**22,
         "two prompts": len(spans) == 2,
         "prompt after a context": any(request.start > 0 for request, _ in spans),
         "prompt of more than 2,000 rows": any(request.length > 2000 for request, _ in spans),

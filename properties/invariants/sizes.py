@@ -91,6 +91,7 @@ def tile_edges_reached(case: Forward) -> frozenset[str]:
     more |= {"many rows beside a power of two"} if _beside(case.T) and case.T > 126 else set()
     more |= {"channels beside a power of two"} if _beside(case.geometry.ws) else set()
     more |= {"rows beyond 65,535 tiles of 8"} if case.T > 8 * 65_535 else set()
+    more |= {"more than 2^22 elements"} if case.T * case.geometry.C > 2**22 else set()
     more |= {"request of more than 512 rows"} if any(one.length > 512 for one in case.requests) else set()
     return edges(case) | more
 
@@ -148,13 +149,19 @@ def metadata_tile_edges(ops: Any, case: Metadata) -> None:
 
 @invariant(
     "sizes",
-    needs={"request of more than 512 rows", "cached tap", "two requests", "negative slot inside a request"},
+    needs={
+        "request of more than 512 rows",
+        "more than 2^22 elements",
+        "cached tap",
+        "two requests",
+        "negative slot inside a request",
+    },
     edges=tile_edges_reached,
 )
 def long_forwards(ops: Any, case: Forward) -> None:
     """Prompts of hundreds to thousands of rows beside other requests give outputs and cache of the reference.
 
-    Bit for bit. Candidates that choose tiles by the number of rows choose others there than for small cases.
+    Bit for bit. Candidates that choose tiles by rows or elements choose others there than for small cases.
     """
     __tracebackhide__ = True
     _as_reference(ops, "sizes.long_forwards", case)

@@ -124,6 +124,16 @@ def test_a_way_for_long_forwards_alone():
     assert not violated(bound("faulty", faulty), sizes.many_rows, pinned.many_rows())
 
 
+def test_a_way_for_many_elements_alone():
+    """Finds a fault that starts at a number of elements which few rows of a real stream have."""
+    faulty = bound("faulty", last_element_lost(lambda T, C: T * C > 2**22))
+    cases = pinned_edges.long_forwards("bf16")
+    assert not violated(bound("plain", plain), sizes.long_forwards, cases)
+    assert violated(faulty, sizes.long_forwards, cases)
+    assert not violated(faulty, sizes.many_rows, pinned.many_rows())
+    assert first_violation(faulty, sizes.long_forwards, size_strategies.long_forwards(), 60) is not None
+
+
 def test_two_sizes_beside_tiles_at_once():
     """Finds a fault that only a full row tile beside a cut channel tile has, in as many cases as a run draws."""
     faulty = last_element_lost(lambda T, C: C % 64 == 1 and T % 8 == 7)
