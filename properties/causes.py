@@ -10,16 +10,15 @@ from typing import Any
 
 import torch
 
+from properties import lines
 from properties.arithmetic import RIGHT, contract_value, fitting, listed, named, tap_values
 from properties.calls import Call, Rerun
-from properties.cells import address
 from properties.contents import bits
-from properties.found_words import wrong_residual, wrong_taps, wrong_weights
+from properties.found_words import wrong_residual, wrong_taps
 from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong
 from properties.trials import upheld
-from properties.ttir import Accesses, Lane
 from properties.verdict import Violation
 
 MOST_ROWS = 4096  # whose taps are gathered one by one to look for another computation
@@ -88,7 +87,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         if not _same(again[at], run.out[at]):
             right = ", which is right" if replace(run, out=again).is_right(*at) else ""
             return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
-        lane = _writer(accesses, probe.out, at)
+        lane = lines.writer(accesses, probe.out, at)
         is_nan = bool(run.out[at].isnan())
         strange = probe.nan_from() if is_nan else None
         if is_nan and strange is None and probe.is_always_nan():
@@ -104,11 +103,11 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         residual = wrong_residual(added, own, bool(run.call.arguments["use_residual"]))
         words = ", ".join(filter(None, (wrong_taps(found, at[1]), residual)))
         if strange is not None and not words:
-            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(strange))
+            violation.at = violation.at or lines.loaded(accesses, lane, probe.inputs.address(strange))
             return violation.found(f"a NaN in {probe.source(strange)} reaches it")
         if late:
             return violation.found(f"its taps were not probed: {late}")
-        violation.at = violation.at or _at(probe, found, accesses, lane)
+        violation.at = violation.at or lines.wrong(probe, found, accesses, lane)
         if words:
             return violation.found(words)
         bent = found.strange or nonlinear(probe, found)
@@ -146,60 +145,6 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(bits(one.reshape(1)) == bits(other.reshape(1).to(one.dtype))) or bool(one.isnan() & other.isnan())
 
 
-def _writer(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> Lane | None:
-    """The lane that stored an element of the output last."""
-    stores = accesses.stores(address(out, index)) if accesses is not None else []
-    return stores[-1][1] if stores else None
-
-
-def _line(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
-    """The line of the load by which a lane read an address."""
-    loads = accesses.loads(where, lane) if accesses is not None and lane is not None else []
-    return loads[-1].place if loads else ""
-
-
-def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
-    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read."""
-    if accesses is None or lane is None:
-        return ""
-    meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
-    for tap in (tap for tap in found.taps if tap.is_wrong):
-        number, cells = probe.number(tap.meant), found.cells[tap.index]
-        if number is None or cells:
-            return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
-        tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
-        return _missed(accesses, lane, probe.inputs.address(number), tensor)
-    for tap in wrong_weights(found.taps, probe.channel):
-        if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
-            return line
-    own = probe.inputs.number("x", (probe.row, probe.channel))
-    return _reading(
-        accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
-    )
-
-
-def _missed(accesses: Accesses, lane: Lane, where: int, tensor: torch.Tensor) -> str:
-    """The line that did not load an address of a tensor; none where it did, and what was read went astray later."""
-    loaded = {load.place for load in accesses.loads(where, lane, is_own=True)}
-    if masked := [load.place for load in accesses.loads(where, lane, is_masked=True) if load.place not in loaded]:
-        return f"{masked[0]} (masked off)"
-    for load, is_outside in accesses.missed_loads(tensor, lane) if not loaded else ():
-        return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
-    return ""
-
-
-def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -> str:
-    """The line that loads one of these addresses; of one that must be read, the only one that does so repeatedly."""
-    for where, is_meant in sorted(read, key=lambda one: one[1]):
-        lines = [load.place for load in accesses.loads(where, lane)]
-        repeated = {line for line in lines if lines.count(line) > 1}
-        if lines and (not is_meant or len(set(lines)) == 1):
-            return lines[-1]
-        if len(repeated) == 1:
-            return repeated.pop()
-    return ""
-
-
 def memory(rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> Any:
     """What finds out what element `where` of the cache's memory holds, whose bits are `got`, and who stored it."""
     return partial(_memory, rerun=rerun, call=call, where=where, got=got)
@@ -214,7 +159,7 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
         if not _same(held.cpu(), got.cpu()):
             right = ", which is right" if f"{float(held):.4g}" == str(violation.wanted).split(",")[0] else ""
             return violation.found(f"alone, the same call leaves {float(held):.6g} there{right}: {STATE}")
-        violation.at = violation.at or _stored_at(accesses, probe.inputs.address(number))
+        violation.at = violation.at or lines.stored(accesses, probe.inputs.address(number))
         cell = probe.stored(number)
     if cell == number:
         return violation.found("nothing was stored there: it holds what it held before")
@@ -242,16 +187,6 @@ def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:
         return ": a zero has lost its sign"
     is_tiny = abs(float(meant)) < torch.finfo(meant.dtype).tiny
     return ": a subnormal number has become 0" if got == 0 and is_tiny else ""
-
-
-def _stored_at(accesses: Accesses | None, where: int) -> str:
-    """The line that stored to an address last, or that would have with its lanes masked off."""
-    if accesses is None:
-        return ""
-    if stores := accesses.stores(where):
-        return stores[-1][0].place
-    masked = accesses.masked_stores(where)
-    return f"{masked[-1][0].place} (masked off)" if masked else ""
 
 
 def _made(call: Call, out: torch.Tensor, index: tuple[int, ...] | None, got: torch.Tensor) -> str:
@@ -286,6 +221,6 @@ def _written(violation: Violation, rerun: Rerun, call: Call, guarded: Guarded, w
         _, accesses = probe.again()
     memory = guarded.memory
     at = memory.data_ptr() + where * memory.element_size()
-    violation.at = violation.at or _stored_at(accesses, at)
+    violation.at = violation.at or lines.stored(accesses, at)
     if accesses is not None and not violation.at:
         violation.found("no kernel stored there, so the host did")

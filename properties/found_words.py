@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from properties.explain import plural
+from properties.number_words import plural, times
 from properties.probing import Found
 from properties.verdict import Source, Tap
 
@@ -36,7 +36,7 @@ def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> s
     Empty where nothing or its own is added that should not be: the arithmetic says so.
     """
     if all(one.is_at(own) for one in residual):
-        return f"{own} is added {len(residual)} times" if len(residual) > 1 else ""
+        return f"{own} is added {times(len(residual))}" if len(residual) > 1 else ""
     others = [str(one) for one in residual if not one.is_at(own)]
     named = " and ".join(others[:MOST_TAPS]) + (f" and {len(others) - MOST_TAPS} more" if others[MOST_TAPS:] else "")
     if not is_asked or len(others) < len(residual):

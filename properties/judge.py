@@ -10,6 +10,7 @@ from pathlib import Path
 from properties import candidate, configurations, engines, interrupts, surroundings, tally
 from properties.baseline import Baseline
 from properties.engines.base import Engine, Ops
+from properties.number_words import counted
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
 
@@ -94,7 +95,7 @@ class Judge:
         lines += configurations.lines()
         lines += surroundings.lines()
         compiled = "unknown" if (known := self.compiled()) is None else f"{known:,}"
-        lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
+        lines.append(f"{totals}; {counted(cases_in_all, 'case')}; specialisations compiled: {compiled}")
         return lines
 
     def compiled(self) -> int | None:

@@ -11,8 +11,8 @@ import torch
 
 from properties.buckets import Buffers
 from properties.contents import bits
-from properties.explain import differ, plural
 from properties.invariants.run import number, place, spread
+from properties.number_words import differ, plural
 from properties.replay_words import Told
 from properties.replays import Replays, replays_edges
 from properties.tally import invariant

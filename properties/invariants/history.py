@@ -17,6 +17,7 @@ from properties.invariants.caches import element
 from properties.invariants.run import checked, number, spread
 from properties.lives import Admit, Deed, Fork, Life, Step, WarmUp
 from properties.memory import Guarded
+from properties.number_words import differ, plural
 from properties.serving import Part, Room, Server, Span
 from properties.tally import invariant
 from properties.verdict import Tap, Violation
@@ -197,9 +198,9 @@ class Living:
         where, let, taps = self._place(spans, row, part, channel)
         value = "its own x" if self.so_far.use_residual else "0"
         then = explain.tap_words(where["position"], taps) if taps else f"its output is {value}"
-        but = explain.differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
+        but = differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
         step = self.so_far.steps[-1]
-        graph = f"the graph of {explain.plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
+        graph = f"the graph of {plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
         raise Violation(
             self.property_name,
             "out",
@@ -230,8 +231,8 @@ class Living:
             if row < first + span.count:
                 position = span.start + row - first
                 let = (
-                    f"sequence {span.sequence} has {explain.plural(span.start, 'token')} in the cache and "
-                    f"{explain.plural(span.count, 'new row')} ({explain.named_blocks(span.blocks)}), {sizes}"
+                    f"sequence {span.sequence} has {plural(span.start, 'token')} in the cache and "
+                    f"{plural(span.count, 'new row')} ({explain.named_blocks(span.blocks)}), {sizes}"
                 )
                 taps = explain.taps(position, channel, span.start, first, part.geometry, span.blocks)
                 return {**where, "sequence": span.sequence, "position": position}, let, taps
@@ -261,7 +262,7 @@ class Living:
             wanted=number(guarded.before[changed[0]]),
             let=step_words.about(self.server),
             then=step_words.owed(self.server, guarded.name, where),
-            but=explain.differ(len(changed), guarded.memory.numel(), "element", f" of {guarded.name} and around it"),
+            but=differ(len(changed), guarded.memory.numel(), "element", f" of {guarded.name} and around it"),
             case=self.so_far,
         )
         if guarded.name == "cache":

@@ -10,6 +10,7 @@ from typing import Any
 
 from properties import catalogue, configurations, tally
 from properties.judge import Judge
+from properties.number_words import counted
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size
 
 VERSION = (
@@ -179,7 +180,7 @@ def totals_line(report: dict[str, Any]) -> str:
         f"{totals[kind]} {'hold' if kind == HOLDS and totals[kind] != 1 else kind}"
         for kind in (VIOLATED, HOLDS, NOT_JUDGED)
     ]
-    return f"{', '.join(parts)}; {totals['cases']:,} cases in {report['run']['seconds']:,.0f} s"
+    return f"{', '.join(parts)}; {counted(totals['cases'], 'case')} in {report['run']['seconds']:,.0f} s"
 
 
 def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -201,9 +202,8 @@ def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _launches(report: dict[str, Any]) -> list[str]:
-    words = {0: "never run: not judged", configurations.PRUNED: "always pruned away"}
     return [
-        f"{kernel}: {one}: {words.get(count, f'{count:,} launches')}"
+        f"{kernel}: {one}: {configurations.in_words(count)}"
         for kernel, counts in report["configurations"].items()
         for one, count in counts.items()
     ]

@@ -9,6 +9,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from properties.number_words import counted
 from properties.report.document import environment_lines, failing, reproduction, totals_line
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
@@ -134,7 +135,7 @@ def _headline(found: Report) -> str:
 
 def _unfolded(left: list[str], room: int) -> list[str]:
     """The failures that no section has room for: their first lines, as many as fit, and how many there are."""
-    more = "1 more violated property" if len(left) == 1 else f"{len(left)} more violated properties"
+    more = counted(len(left), "more failure")
     lines = [f"{more}, told in full in report.html:", ""]
     for number, line in enumerate(left):
         room -= _bytes(line) + 3
