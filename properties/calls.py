@@ -53,6 +53,11 @@ class Call:
         """Taps."""
         return int(self.arguments["weight"].shape[1])
 
+    @property
+    def follows(self) -> tuple[Any, Any]:
+        """What becomes of the sum of the taps: the activation, and whether the row's own input is added."""
+        return self.arguments["activation"], self.arguments["use_residual"]
+
     def _at(self, name: str, row: int) -> int:
         return int(self.before(name)[row])
 

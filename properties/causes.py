@@ -10,15 +10,18 @@ from typing import Any
 
 import torch
 
-from properties import lines
+from properties import lines, origins
+from properties.activating import activated
 from properties.arithmetic import RIGHT, contract_value, fitting, listed, named, tap_values
 from properties.calls import Call, Rerun
+from properties.cells import address
 from properties.contents import bits
 from properties.found_words import wrong_residual, wrong_taps
 from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong
 from properties.trials import upheld
+from properties.ttir import Accesses
 from properties.verdict import Violation
 
 MOST_ROWS = 4096  # whose taps are gathered one by one to look for another computation
@@ -86,14 +89,16 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         again, accesses = probe.again()
         if not _same(again[at], run.out[at]):
             right = ", which is right" if replace(run, out=again).is_right(*at) else ""
-            return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
+            gives = f"alone, the same call gives {float(again[at]):.6g}{right}"
+            return violation.found(_raced(violation, probe, accesses, gives) or f"{gives}: {run.otherwise}")
         lane = lines.writer(accesses, probe.out, at)
         is_nan = bool(run.out[at].isnan())
         strange = probe.nan_from() if is_nan else None
         if is_nan and strange is None and probe.is_always_nan():
+            violation.at = violation.at or lines.unwritten(accesses, probe.out, at)
             return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
-            found = probe.find()
+            found = origins.find(probe)
         except TooLong as error:
             found, late = Found(violation.taps, is_complete=False), str(error)
         else:
@@ -107,6 +112,9 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             return violation.found(f"a NaN in {probe.source(strange)} reaches it")
         if late:
             return violation.found(f"its taps were not probed: {late}")
+        if words and (place := origins.another(probe, found)):
+            violation.at = violation.at or lines.stored(accesses, address(probe.out, at))
+            return violation.found(_strayed(at, place))
         violation.at = violation.at or lines.wrong(probe, found, accesses, lane)
         if words:
             return violation.found(words)
@@ -116,6 +124,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             values = tap_values(run.call)
             fits, remark = fitting(run.call, values, run.out, wrong)
             told = listed(upheld(probe, fits), remark)
+        bent = bent or ("" if told else activated(probe, found))
     if not found.is_complete:
         left = found.strange + (f"; what came out equals {told}" if told else "")
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
@@ -126,6 +135,31 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
+
+
+def _raced(violation: Violation, probe: Probe, accesses: Accesses | None, gives: str) -> str:
+    """What a call gave that is another one now, and by which taps: those that a forward reads where it stores them."""
+    try:
+        found = origins.find(probe)
+    except TooLong:
+        return ""
+    if not any(map(origins.is_raced, found.taps)):
+        return ""
+    violation.taps = found.taps
+    violation.at = violation.at or lines.wrong(probe, found, accesses, lines.writer(accesses, probe.out, probe.at))
+    by = " only because a store came before a load" if gives.endswith("right") else ""
+    return f"{gives}{by}: {wrong_taps(found, probe.channel)}"
+
+
+def _strayed(at: tuple[int, int], place: tuple[int, int]) -> str:
+    """That the result of another row or channel was stored where an element is, in words."""
+    (row, channel), (its_row, its_channel) = at, place
+    whose = [f"row {its_row}"] * (its_row != row) + [f"channel {its_channel}"] * (its_channel != channel)
+    here = [f"row {row}"] * (its_row != row) + [f"channel {channel}"] * (its_channel != channel)
+    return (
+        f"the result of {', '.join(whose)} was stored to {', '.join(here)}: its taps, weights and residual are all "
+        f"those of {', '.join(whose)}"
+    )
 
 
 def _right(run: Run, found: Found) -> str:

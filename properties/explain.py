@@ -72,7 +72,7 @@ def then(batch: Batch, row: int, sources: Sequence[Tap]) -> str:
     if int(batch.slots[row]) < 0:
         value = "its own x" if case.use_residual else "0"
         return f"row {row} has slot {int(batch.slots[row])}: it stores nothing and its output is {value}"
-    return tap_words(locate(case, row, 0)["position"], sources)
+    return sum_words(locate(case, row, 0)["position"], sources, case.activation, case.use_residual)
 
 
 def taps(
@@ -106,6 +106,15 @@ def tap_words(position: object, sources: Sequence[Tap]) -> str:
         for tap in sources
     ]
     return f"position {position}: {', '.join(words)}"
+
+
+def sum_words(position: object, sources: Sequence[Tap], activation: object, use_residual: object) -> str:
+    """Where the taps of a position come from, and what becomes of their sum, in words."""
+    words, own = tap_words(position, sources), sources[-1].meant
+    total = "the SiLU of their sum" if activation else "their sum"
+    if use_residual:
+        return f"{words}; {own} is added to {total}"
+    return f"{words}; it is {total}" if activation else words
 
 
 def cluster(batch: Batch, wrong: torch.Tensor) -> str:

@@ -31,6 +31,8 @@ def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | No
     meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
     for tap in (tap for tap in found.taps if tap.is_wrong):
         number, cells = probe.number(tap.meant), found.cells[tap.index]
+        if tap.is_repeated:
+            return _repeated([load.place for load in accesses.loads(probe.inputs.address(cells[0]), lane)])
         if number is None or cells:
             return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
         tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
@@ -46,10 +48,10 @@ def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | No
 
 def _missed(accesses: Accesses, lane: Lane, where: int, tensor: torch.Tensor) -> str:
     """The line that did not load an address of a tensor; none where it did, and what was read went astray later."""
-    loaded = {load.place for load in accesses.loads(where, lane, is_own=True)}
-    if masked := [load.place for load in accesses.loads(where, lane, is_masked=True) if load.place not in loaded]:
+    done = {load.place for load in accesses.loads(where, lane, is_own=True)}
+    if masked := [load.place for load in accesses.loads(where, lane, is_masked=True) if load.place not in done]:
         return f"{masked[0]} (masked off)"
-    for load, is_outside in accesses.missed_loads(tensor, lane) if not loaded else ():
+    for load, is_outside in accesses.missed_loads(tensor, lane) if not done else ():
         return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
     return ""
 
@@ -58,12 +60,27 @@ def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -
     """The line that loads one of these addresses; of one that must be read, the only one that does so repeatedly."""
     for where, is_meant in sorted(read, key=lambda one: one[1]):
         lines = [load.place for load in accesses.loads(where, lane)]
-        repeated = {line for line in lines if lines.count(line) > 1}
         if lines and (not is_meant or len(set(lines)) == 1):
             return lines[-1]
-        if len(repeated) == 1:
-            return repeated.pop()
+        if line := _repeated(lines):
+            return line
     return ""
+
+
+def _repeated(lines: Sequence[str]) -> str:
+    """The only line that is there more than once; empty where none is, or several are."""
+    repeated = {line for line in lines if lines.count(line) > 1}
+    return repeated.pop() if len(repeated) == 1 else ""
+
+
+def unwritten(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> str:
+    """The line that should have stored an element of the output: masked off there, or the only one that stores any."""
+    if accesses is None:
+        return ""
+    if masked := stored(accesses, address(out, index)):
+        return masked
+    places = {one.place for one in accesses.entries if one.is_store and one.buffer.address == out.data_ptr()}
+    return f"{places.pop()} (elsewhere)" if len(places) == 1 else ""
 
 
 def stored(accesses: Accesses | None, where: int) -> str:

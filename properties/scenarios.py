@@ -85,6 +85,17 @@ SCENARIOS = {
 }
 
 
+def public_bug(case: Life) -> str:
+    """Which public bug a life is that of, in words; empty where of none, or where what is left of it fits several."""
+    dtype, count = case.geometry.dtype, len(case.steps)
+    found = [
+        f"public bug {number}, {name}"
+        for number, name in enumerate(SCENARIOS, 1)
+        if case == replace(scenario(name, dtype), steps=scenario(name, dtype).steps[:count])
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
 def scenario(name: str, dtype: str) -> Life:
     """A scenario in a dtype."""
     case = SCENARIOS[name]

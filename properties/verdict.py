@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 PROVED = "proved"  # what an obligation of a proof is where it holds
@@ -56,6 +56,12 @@ class Tap:
     def is_wrong(self) -> bool:
         """Whether it was probed and came from elsewhere."""
         return self.came is not None and not self.came.is_at(self.meant)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it came from its place alone, but counts more than once."""
+        came = self.came
+        return came is not None and came.kind == "sum" and replace(came, kind=self.meant.kind).is_at(self.meant)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from properties.invariants.run import checked, number, spread
 from properties.lives import Admit, Deed, Fork, Life, Step, WarmUp
 from properties.memory import Guarded
 from properties.number_words import differ, plural
+from properties.scenarios import public_bug
 from properties.serving import Part, Room, Server, Span
 from properties.tally import invariant
 from properties.verdict import Tap, Violation
@@ -55,7 +56,11 @@ def life(ops: Any, case: Life) -> None:
 def public_bugs(ops: Any, case: Life) -> None:
     """The lives in which publicly reported bugs 1 to 9 of this family showed go as the full histories say."""
     __tracebackhide__ = True
-    _live(Living(ops, "history.public_bugs", case), case)
+    try:
+        _live(Living(ops, "history.public_bugs", case), case)
+    except Violation as violation:
+        violation.let = ": ".join(filter(None, (public_bug(case), violation.let)))
+        raise
 
 
 def _live(living: Living, case: Life) -> None:
@@ -196,8 +201,7 @@ class Living:
         part = next(part for part in self.server.parts if channel < part.channels.stop)
         channel -= part.channels.start
         where, let, taps = self._place(spans, row, part, channel)
-        value = "its own x" if self.so_far.use_residual else "0"
-        then = explain.tap_words(where["position"], taps) if taps else f"its output is {value}"
+        then = self._follows(where, taps)
         but = differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
         step = self.so_far.steps[-1]
         graph = f"the graph of {plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
@@ -214,6 +218,13 @@ class Living:
             taps=taps,
             spread=spread(out, wanted, wrong, but),
         ).because(alone.output(self.ops.rerun, self.server, wrong, out, graph))
+
+    def _follows(self, where: dict[str, object], taps: tuple[Tap, ...]) -> str:
+        """What the contract makes of a row's taps, or of a row that has none."""
+        case = self.so_far
+        if taps:
+            return explain.sum_words(where["position"], taps, case.activation, case.use_residual)
+        return f"its output is {'its own x' if case.use_residual else '0'}"
 
     def _place(
         self, spans: list[Span], row: int, part: Part, channel: int

@@ -99,6 +99,12 @@ def property_of(test: str) -> str | None:
     return _PROPERTY_OF.get(test.partition("[")[0])
 
 
+def variant(test: str) -> str:
+    """What a test's id has in brackets beside a dtype: the bug, say, whose life it is."""
+    parts = test.partition("[")[2].removesuffix("]").split("-")
+    return "-".join(part for part in parts if part not in DTYPES)
+
+
 _PROPERTY_OF = {catalogue.test_of(entry.name): entry.name for entry in catalogue.entries()}
 
 
