@@ -195,8 +195,8 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
             return violation.found(f"alone, the same call leaves {float(held):.6g} there{right}: {STATE}")
         violation.at = violation.at or lines.stored(accesses, probe.inputs.address(number))
         cell = probe.stored(number)
-    if cell == number:
-        return violation.found("nothing was stored there: it holds what it held before")
+        if cell == number:
+            return violation.found(_not_stored(violation, probe, accesses, number))
     if cell is None and probe.inputs.place(number)[1] is None:
         return violation.found(f"it holds {probe.held:g} whatever the inputs are, so no input")
     if cell is None:
@@ -216,6 +216,22 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
     return violation.found(f"it holds x[{row}] channel {channel}, which {which}")
 
 
+def _not_stored(violation: Violation, probe: Probe, accesses: Accesses | None, number: int) -> str:
+    """That a cell holds what it held before, and where the row that belongs there went instead, with the line."""
+    words, call = "nothing was stored there: it holds what it held before", probe.call
+    index = probe.inputs.place(number)[1]
+    if index is None or (own := call.row_at(index)) is None:
+        return words
+    went = probe.copies(probe.inputs.number("x", own))
+    if not went:
+        return words
+    violation.at = violation.at or lines.stored(accesses, probe.inputs.address(went[0]))
+    place = probe.inputs.place(went[0])[1]
+    named = ", ".join(f"{axis} {at}" for axis, at in zip(("block", "head", "offset", "d"), place or (), strict=False))
+    where = named or probe.inputs.gap(went[0])
+    return f"{words}; x[{own[0]}] channel {own[1]} was stored to {where} instead"
+
+
 def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:
     if meant == 0:
         return ": a zero has lost its sign"
@@ -225,23 +241,17 @@ def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:
 
 def _made(call: Call, out: torch.Tensor, index: tuple[int, ...] | None, got: torch.Tensor) -> str:
     """What a stored value is that is no copy of an input: a result of its row, mostly."""
-    values = tap_values(call)
-    slots, N = call.before("slot_mapping"), int(call.arguments["block_size"])
-    if index is not None:
-        block, head, offset, d = index
-        channel = head * int(call.arguments["ws"]) + d - int(call.arguments["off_s"])
-        for row in (slots == block * N + offset).nonzero().flatten().tolist():
-            if not 0 <= channel < out.shape[1]:
-                continue
-            if _same(out[row, channel], got.cpu()):
-                return f"it holds out[{row}], the result, not the input x[{row}]"
-            plain = Call({**call.arguments, "use_residual": False}, call.guarded)
-            truth, allowed = contract_value(plain, values)
-            if abs(float(got) - float(truth[row, channel])) <= float(allowed[row, channel]):
-                after = " after the activation" if call.arguments["activation"] else ""
-                return f"it holds the sum of the taps of row {row}{after}, not the input x[{row}]"
-            return f"it holds something made from x[{row}], not the input itself"
-    return "it holds no input, but something that was computed"
+    if index is None or (own := call.row_at(index)) is None:
+        return "it holds no input, but something that was computed"
+    row = own[0]
+    if _same(out[own], got.cpu()):
+        return f"it holds out[{row}], the result, not the input x[{row}]"
+    plain = Call({**call.arguments, "use_residual": False}, call.guarded)
+    truth, allowed = contract_value(plain, tap_values(call))
+    if abs(float(got) - float(truth[own])) <= float(allowed[own]):
+        after = " after the activation" if call.arguments["activation"] else ""
+        return f"it holds the sum of the taps of row {row}{after}, not the input x[{row}]"
+    return f"it holds something made from x[{row}], not the input itself"
 
 
 def written(rerun: Rerun, call: Call, guarded: Guarded, where: int) -> Any:

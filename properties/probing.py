@@ -195,6 +195,14 @@ class Probe:
             return None
         return self._decode(self.inputs, held)
 
+    def copies(self, number: int) -> list[int]:
+        """The cells of the cache that hold a copy of one cell afterwards, where all others and the weights are 0."""
+        self.weights.fill(torch.zeros(self.weights.count))
+        self.inputs.fill(single(self.inputs, number))
+        self.rerun({**self.call.arguments, "activation": None, "use_residual": False})
+        held = (self.inputs.memory["cache"].flatten() == 1).nonzero().flatten() + self.inputs.first["cache"]
+        return [one for one in held.tolist() if one != number]
+
     def value(self, inputs: torch.Tensor, weights: torch.Tensor, **changed: Any) -> float:
         """The element for other inputs and weights, without activation and residual, with changed arguments."""
         self.inputs.fill(inputs)

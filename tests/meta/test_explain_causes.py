@@ -12,7 +12,7 @@ from properties import origins
 from properties.calls import Call
 from properties.cases import Forward, Geometry, Request
 from properties.found_words import wrong_taps
-from properties.invariants import history, values
+from properties.invariants import cache, history, values
 from properties.probing import Probe
 from properties.scenarios import public_bug, scenario
 from properties.tensors import build
@@ -55,6 +55,16 @@ def test_a_store_that_goes_elsewhere_is_named_by_its_line(instead, words, use_re
     found = told(change(tmp_path, OUT, instead), case)
     assert words in found.but
     assert ": tl.store(out_ptr" in found.at
+
+
+@on_upstream
+def test_a_row_that_is_stored_to_another_slot_is_followed(tmp_path):
+    """Says where the row went that is missing in its slot, and names the line that stored it there."""
+    line = "    tl.store(dst, xv, mask=tc_mask & valid[:, None])"
+    path = change(tmp_path, line, f"    dst += ((safe_slot + 1) % N - safe_slot % N)[:, None] * stride_c_n\n{line}")
+    found = told(path, Forward(Geometry(N=4)), cache.stores_inputs)
+    assert "it holds what it held before; x[0] channel 0 was stored to block 0, head 0, offset 1, d 0 inst" in found.but
+    assert ": tl.store(dst, xv" in found.at
 
 
 @on_upstream
