@@ -9,6 +9,11 @@ HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 PROVED = "proved"  # what an obligation of a proof is where it holds
 
 
+def total(count: int, kind: str) -> str:
+    """How many properties a verdict is that of: `1 holds`, `2 hold`, `2 violated`."""
+    return f"{count} {'hold' if kind == HOLDS and count != 1 else kind}"
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a tap's input is: a row of `x`, an element of the cache, or nowhere (it is 0).

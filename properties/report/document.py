@@ -11,7 +11,7 @@ from typing import Any
 from properties import catalogue, configurations, tally
 from properties.judge import Judge
 from properties.number_words import counted
-from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size, total
 
 VERSION = (
     1  # of the schema: fields may be added under the same number, none is renamed, removed or given another meaning
@@ -182,10 +182,7 @@ def failing(report: dict[str, Any]) -> list[dict[str, Any]]:
 def totals_line(report: dict[str, Any]) -> str:
     """`2 violated, 48 hold, 1 not judged; 9,131 cases in 121 s`."""
     totals = report["totals"]
-    parts = [
-        f"{totals[kind]} {'hold' if kind == HOLDS and totals[kind] != 1 else kind}"
-        for kind in (VIOLATED, HOLDS, NOT_JUDGED)
-    ]
+    parts = [total(totals[kind], kind) for kind in (VIOLATED, HOLDS, NOT_JUDGED)]
     return f"{', '.join(parts)}; {counted(totals['cases'], 'case')} in {report['run']['seconds']:,.0f} s"
 
 

@@ -83,7 +83,7 @@ def test_a_run_with_skips(tmp_path, workers):
     assert code == 0, printed
     assert f"skips: {skips}, 1 line" in printed
     assert re.search(rf"not judged metadata\.searchsorted +skipped: {LINK} \(one step short\)", printed)
-    assert "2 holds, 0 violated, 1 not judged" in printed
+    assert "2 hold, 0 violated, 1 not judged" in printed
     assert called(*asked)[0] == 1
 
 
