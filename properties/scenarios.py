@@ -86,13 +86,10 @@ SCENARIOS = {
 
 
 def public_bug(case: Life) -> str:
-    """Which public bug a life is that of, in words; empty where of none, or where what is left of it fits several."""
+    """The name of the public bug whose life this is, up to a step; empty where of none, or where several begin so."""
     dtype, count = case.geometry.dtype, len(case.steps)
-    found = [
-        f"public bug {number}, {name}"
-        for number, name in enumerate(SCENARIOS, 1)
-        if case == replace(scenario(name, dtype), steps=scenario(name, dtype).steps[:count])
-    ]
+    every = {name: scenario(name, dtype) for name in SCENARIOS}
+    found = [name for name, one in every.items() if case == replace(one, steps=one.steps[:count])]
     return found[0] if len(found) == 1 else ""
 
 

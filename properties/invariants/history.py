@@ -18,7 +18,7 @@ from properties.invariants.run import checked, number, spread
 from properties.lives import Admit, Deed, Fork, Life, Step, WarmUp
 from properties.memory import Guarded
 from properties.number_words import differ, plural
-from properties.scenarios import public_bug
+from properties.scenarios import SCENARIOS, public_bug
 from properties.serving import Part, Room, Server, Span
 from properties.tally import invariant
 from properties.verdict import Tap, Violation
@@ -59,7 +59,9 @@ def public_bugs(ops: Any, case: Life) -> None:
     try:
         _live(Living(ops, "history.public_bugs", case), case)
     except Violation as violation:
-        violation.let = ": ".join(filter(None, (public_bug(case), violation.let)))
+        if name := public_bug(case):
+            number = list(SCENARIOS).index(name) + 1
+            violation.let = ": ".join(filter(None, (f"public bug {number}, {name}", violation.let)))
         raise
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from properties.cases import Forward, Geometry, Request
 from properties.found_words import wrong_taps
 from properties.invariants import cache, history, values
 from properties.probing import Probe
-from properties.scenarios import public_bug, scenario
+from properties.reproducer.making import file_name
+from properties.scenarios import scenario
 from properties.tensors import build
 from properties.verdict import Violation
 from tests.meta import telling
@@ -259,5 +262,13 @@ def test_a_public_bug_has_its_name(name):
     case = scenario(name, "bf16")
     with pytest.raises(Violation) as caught:
         history.public_bugs(bound(name, CAUGHT[name]()), case)
-    assert caught.value.let.startswith(f"{public_bug(case)}: ")
-    assert name in public_bug(case)
+    assert re.match(rf"public bug [1-9], {name}: ", caught.value.let)
+
+
+def test_a_public_bug_has_a_script_of_its_own():
+    """Has its name in the script's, as long as what is left of its life tells which one it is."""
+    whole = scenario("recycled_nan", "fp16")
+    names = [
+        file_name(Violation("history.public_bugs", "out", case=case)) for case in (whole, replace(whole, steps=()))
+    ]
+    assert names == ["repro_history_public_bugs_recycled_nan.py", "repro_history_public_bugs.py"]
