@@ -111,7 +111,7 @@ def tap_words(position: object, sources: Sequence[Tap]) -> str:
 def sum_words(position: object, sources: Sequence[Tap], activation: object, use_residual: object) -> str:
     """Where the taps of a position come from, and what becomes of their sum, in words."""
     words, own = tap_words(position, sources), sources[-1].meant
-    total = "the SiLU of their sum" if activation else "their sum"
+    total = "the SiLU of their weighted sum" if activation else "their weighted sum"
     if use_residual:
         return f"{words}; {own} is added to {total}"
     return f"{words}; it is {total}" if activation else words

@@ -13,6 +13,18 @@ def plural(count: int, noun: str) -> str:
     return counted(count, noun) if count else f"no {noun}s"
 
 
+def rows_of(rows: int, requests: int) -> str:
+    """`2 rows of 1 request`; without requests whose they are, the rows alone."""
+    return f"{plural(rows, 'row')} of {plural(requests, 'request')}" if requests else plural(rows, "row")
+
+
+def with_padding(rows: int, padded: int) -> str:
+    """What a batch is padded to: `2 rows, padded to 5`, `1 row without padding`, `no rows`."""
+    if padded > rows:
+        return f"{plural(rows, 'row')}, padded to {padded:,}"
+    return f"{plural(rows, 'row')} without padding" if rows else "no rows"
+
+
 def times(count: int) -> str:
     """`once`, `twice`, `3 times`."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")

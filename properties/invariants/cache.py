@@ -11,7 +11,7 @@ from properties.contents import bits
 from properties.invariants.caches import compare, difference, element
 from properties.invariants.run import compare_bits, forward, number, ran
 from properties.memory import Guarded
-from properties.number_words import differ, plural
+from properties.number_words import differ, plural, rows_of
 from properties.tally import invariant
 from properties.tensors import Batch, build, expected_cache
 from properties.verdict import Violation
@@ -67,7 +67,7 @@ def _written(ops: Any, batch: Batch, guarded: Guarded) -> Violation:
         where=element(guarded, where),
         got=number(guarded.memory[where]),
         wanted=f"{number(guarded.before[where])}, as before the call",
-        let=f"{plural(batch.case.T, 'row')} of {plural(len(batch.case.requests), 'request')}",
+        let=rows_of(batch.case.T, len(batch.case.requests)),
         then=f"{guarded.name} is an input, which the operator must not write",
         but=f"{plural(len(guarded.changed), 'element')} of {guarded.name}'s memory changed",
         case=batch.case,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from properties.cases import Metadata, metadata_edges
-from properties.number_words import counted, plural, times
+from properties.number_words import counted, plural, times, with_padding
 from properties.tally import invariant
 from properties.tensors import MetadataBatch, build_metadata
 from properties.verdict import Violation
@@ -79,8 +79,8 @@ def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: lis
         got=got,
         wanted=int(wanted[row + first]),
         let=(
-            f"{plural(batch.num_reqs, 'request')}{_each(lengths)}{over}, "
-            f"{plural(batch.num_actual_tokens, 'actual row')}, {plural(batch.num_padded_tokens, 'padded row')}"
+            f"{plural(batch.num_reqs, 'request')}{_each(lengths)}{over}: "
+            f"{with_padding(batch.num_actual_tokens, batch.num_padded_tokens)}"
         ),
         then=_owed(batch, row),
         but=f"{_found(batch, name, row, got)}{_count(len(wrong))} of {name} {'is' if len(wrong) == 1 else 'are'} wrong",
@@ -115,6 +115,8 @@ def _owner(batch: MetadataBatch, row: int) -> int:
 def _owed(batch: MetadataBatch, row: int) -> str:
     """What the contract says of a row."""
     if row >= batch.num_padded_tokens or row < 0:
+        if not batch.num_padded_tokens:
+            return f"there are no rows to fill, so row {row} must stay as it is"
         return f"row {row} lies outside the {counted(batch.num_padded_tokens, 'padded row')} and must stay as it is"
     if row >= batch.num_actual_tokens:
         return f"row {row} is padding and must be 0"
@@ -197,4 +199,4 @@ def process_frame(ops: Any, case: Metadata) -> None:
 def _sizes(actual: int, padded: int, seq_idx_out: torch.Tensor, query_start_out: torch.Tensor, count: int) -> str:
     """The sizes of a call that must be refused, in words."""
     given = f"num_padded_tokens = {count}, seq_idx_out[{len(seq_idx_out)}], query_start_out[{len(query_start_out)}]"
-    return f"{plural(actual, 'actual row')}, {plural(padded, 'padded row')}; the call has {given}"
+    return f"{with_padding(actual, padded)}; the call has {given}"

@@ -227,9 +227,9 @@ def test_another_activation_is_named(function, words, dtype):
 @pytest.mark.parametrize(
     ("activation", "use_residual", "words"),
     [
-        (None, True, "tap 1 is x[0]; x[0] is added to their sum"),
-        ("silu", True, "tap 1 is x[0]; x[0] is added to the SiLU of their sum"),
-        ("silu", False, "tap 1 is x[0]; it is the SiLU of their sum"),
+        (None, True, "tap 1 is x[0]; x[0] is added to their weighted sum"),
+        ("silu", True, "tap 1 is x[0]; x[0] is added to the SiLU of their weighted sum"),
+        ("silu", False, "tap 1 is x[0]; it is the SiLU of their weighted sum"),
         (None, False, "tap 1 is x[0]"),
     ],
 )

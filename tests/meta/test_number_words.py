@@ -7,7 +7,7 @@ import pytest
 from properties import configurations
 from properties.cases import Forward, Geometry, Metadata, Request
 from properties.invariants import cache, metadata, values
-from properties.number_words import counted, differ, have, plural, times
+from properties.number_words import counted, differ, have, plural, rows_of, times, with_padding
 from properties.report.pictures.svg import left_out
 from properties.verdict import Violation
 from tests.meta.candidates.faults import faulty
@@ -23,6 +23,13 @@ def test_nouns_agree_with_their_counts():
     assert [differ(count, 2, "element") for count in (1, 2)] == ["1 of 2 elements differs", "2 of 2 elements differ"]
     told = [have(count, total, "row") for count, total in ((0, 1), (1, 1), (1, 2), (2, 2))]
     assert told == ["no row has", "the only row has", "1 of 2 rows has", "2 of 2 rows have"]
+    assert [rows_of(*one) for one in ((0, 0), (1, 1), (2, 3))] == [
+        "no rows",
+        "1 row of 1 request",
+        "2 rows of 3 requests",
+    ]
+    told = [with_padding(*one) for one in ((0, 0), (0, 1), (1, 1), (2, 5))]
+    assert told == ["no rows", "no rows, padded to 1", "1 row without padding", "2 rows, padded to 5"]
     assert [left_out(3, shown, "row") for shown in (3, 2, 1)] == ["", "… 1 more row", "… 2 more rows"]
     assert [configurations.in_words(count) for count in (1, 2)] == ["1 launch", "2 launches"]
 
@@ -34,9 +41,15 @@ def test_nouns_agree_with_their_counts():
             "stale_tail",
             metadata.searchsorted,
             Metadata((1,), padding=1),
-            "1 request with 1 row, 1 actual row, 2 padded rows",
+            "1 request with 1 row: 1 row, padded to 2",
         ),
         ("one_row_beyond", metadata.searchsorted, Metadata((1,), slack=1), "lies outside the 1 padded row and"),
+        (
+            "one_row_beyond",
+            metadata.searchsorted,
+            Metadata((), slack=1),
+            "no requests: no rows\nThen:  there are no rows to",
+        ),
         ("pads_in_slot_0", cache.write_frame, Forward(holes=(0,)), "no row has a slot"),
         (
             "window_lost",
