@@ -40,7 +40,8 @@ def activated(probe: Probe, found: Found) -> str:
     if 0 < (share := -gives[-1.0]) < 1:  # that of a negative sum is the most exact
         slope = math.log(1 / share - 1)
         if fits(lambda one: _silu(slope * one) / slope if slope else one / 2):
-            return f"the activation is x * sigmoid({slope:.3g} * x), which should be x * sigmoid(x)"
+            digits = max(2, round(-math.log10(exact)) - 1)
+            return f"the activation is x * sigmoid({slope:.{digits}g} * x), which should be x * sigmoid(x)"
     worst = max(SUMS, key=lambda one: abs(gives[one] - _silu(one)))
     return f"the activation makes {gives[worst]:.4g} of {worst:g}, but should make {_silu(worst):.4g}"
 

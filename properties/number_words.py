@@ -32,7 +32,7 @@ def times(count: int) -> str:
 
 def differ(count: int, total: int, noun: str, of: str = "") -> str:
     """`1 of 2 elements differs`, `2 of 2 elements of the cache differ`."""
-    return f"{count} of {plural(total, noun)}{of} differ{'s' if count == 1 else ''}"
+    return f"{count:,} of {plural(total, noun)}{of} differ{'s' if count == 1 else ''}"
 
 
 def have(count: int, total: int, noun: str) -> str:

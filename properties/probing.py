@@ -88,7 +88,7 @@ class Probe:
         cells = [_without(one or [], always or []) for one in found.values()]
         strange = next((self._strange(given, weights[given]) for given, one in found.items() if one is None), "")
         if always is None:
-            strange = self._strange("all weights 0", nothing)
+            strange = self._strange("all weights 0 and no residual", nothing)
         if strange:
             return Found(self.meant, cells, False, strange=strange)
         if added is None:

@@ -212,6 +212,7 @@ def silu(total: torch.Tensor) -> torch.Tensor:
             lambda one: one * torch.sigmoid(1.7 * one),
             "but the activation is x * sigmoid(1.7 * x), which should be x * ",
         ),
+        (lambda one: one * torch.sigmoid(-one), "but the activation is x * sigmoid(-1 * x), which should be "),
         (lambda one: silu(one) * torch.sigmoid(one), "but the activation is x * sigmoid(x) ** 2"),
         (torch.tanh, "but the activation is tanh"),
         (lambda one: silu(one).clamp(max=0.5), "but the activation makes 0.5 of 2, but should make 1.762"),

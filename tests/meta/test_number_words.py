@@ -21,6 +21,7 @@ def test_nouns_agree_with_their_counts():
     assert [plural(count, "block") for count in (0, 1, 2)] == ["no blocks", "1 block", "2 blocks"]
     assert [times(count) for count in (1, 2, 3)] == ["once", "twice", "3 times"]
     assert [differ(count, 2, "element") for count in (1, 2)] == ["1 of 2 elements differs", "2 of 2 elements differ"]
+    assert differ(1_000, 2_000, "element", " of x") == "1,000 of 2,000 elements of x differ"
     told = [have(count, total, "row") for count, total in ((0, 1), (1, 1), (1, 2), (2, 2))]
     assert told == ["no row has", "the only row has", "1 of 2 rows has", "2 of 2 rows have"]
     assert [rows_of(*one) for one in ((0, 0), (1, 1), (2, 3))] == [
