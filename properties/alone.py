@@ -12,7 +12,7 @@ from properties import causes
 from properties.calls import Rerun
 from properties.causes import STATE, Run
 from properties.contents import bits
-from properties.explain import tap_words
+from properties.explain import sum_words
 from properties.recall import recalled
 from properties.serving import Server
 from properties.verdict import Violation
@@ -117,7 +117,8 @@ def _position(
     computed = f"forward {which} of this schedule computes position {first}" + (
         f" to {first + span.count - 1}" if span.count > 1 else ""
     )
-    violation.then = f"{computed}; {tap_words(position, call.meant(position - first, channel))}"
+    words = sum_words(position, call.meant(position - first, channel), *call.follows)
+    violation.then = f"{computed}; {words}"
     run = Run("this forward", call, out)
     causes.output(rerun, run, mask)(violation)
     _recall(violation, server, which, 0, run, position - first)

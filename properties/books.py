@@ -8,6 +8,7 @@ from functools import singledispatchmethod
 import numpy as np
 
 from properties.lives import Admit, Fork, Free, LetGo, Life, Preempt, Rows, Step, WarmUp
+from properties.number_words import counted
 from properties.pool import Pages, Pool
 
 
@@ -76,7 +77,7 @@ class Books:
     def _(self, step: Fork) -> None:
         parent, positions = self._living(step.parent), step.positions
         if not 0 <= positions <= parent.known or not self.can_fork(step.parent, positions):
-            held = f"{parent.cached} positions in the cache, in blocks {parent.blocks}"
+            held = f"{counted(parent.cached, 'position')} in the cache, in blocks {parent.blocks}"
             raise ValueError(f"sequence {step.parent} cannot be forked at position {positions}: it has {held}")
         whole, rest = divmod(positions, self.N)
         child = Sequence(positions, self.pool.share(parent.blocks[:whole]), known=positions)
@@ -148,7 +149,7 @@ class Books:
 
     def _reserve(self, number: int, one: Sequence, positions: int) -> None:
         if self.pool.missing(one, positions) > len(self.pool.free):
-            raise ValueError(f"the cache is full: sequence {number} needs blocks for {positions} positions")
+            raise ValueError(f"the cache is full: sequence {number} needs blocks for {counted(positions, 'position')}")
         for block in self.pool.reserve(one, positions):
             last = self.earlier.get(block, number)
             if last != number:

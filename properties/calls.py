@@ -53,6 +53,11 @@ class Call:
         """Taps."""
         return int(self.arguments["weight"].shape[1])
 
+    @property
+    def follows(self) -> tuple[Any, Any]:
+        """What becomes of the sum of the taps: the activation, and whether the row's own input is added."""
+        return self.arguments["activation"], self.arguments["use_residual"]
+
     def _at(self, name: str, row: int) -> int:
         return int(self.before(name)[row])
 
@@ -65,6 +70,13 @@ class Call:
         block, offset = divmod(self.slot(row), int(self.arguments["block_size"]))
         head, d = divmod(channel, int(self.arguments["ws"]))
         return block, head, offset, d + int(self.arguments["off_s"])
+
+    def row_at(self, index: tuple[int, ...]) -> tuple[int, int] | None:
+        """The row that is stored at an element of the cache, and its channel; None where none of the forward is."""
+        block, head, offset, d = index
+        ws, channel = int(self.arguments["ws"]), d - int(self.arguments["off_s"])
+        rows = (self.before("slot_mapping") == block * int(self.arguments["block_size"]) + offset).nonzero().flatten()
+        return (int(rows[0]), head * ws + channel) if len(rows) and 0 <= channel < ws else None
 
     def first_row(self, row: int) -> int:
         """The first row of a row's request."""

@@ -10,16 +10,18 @@ from typing import Any
 
 import torch
 
+from properties import lines, origins
+from properties.activating import activated
 from properties.arithmetic import RIGHT, contract_value, fitting, listed, named, tap_values
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
-from properties.found_words import wrong_residual, wrong_taps, wrong_weights
+from properties.found_words import wrong_residual, wrong_taps
 from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong
 from properties.trials import upheld
-from properties.ttir import Accesses, Lane
+from properties.ttir import Accesses
 from properties.verdict import Violation
 
 MOST_ROWS = 4096  # whose taps are gathered one by one to look for another computation
@@ -87,14 +89,16 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         again, accesses = probe.again()
         if not _same(again[at], run.out[at]):
             right = ", which is right" if replace(run, out=again).is_right(*at) else ""
-            return violation.found(f"alone, the same call gives {float(again[at]):.6g}{right}: {run.otherwise}")
-        lane = _writer(accesses, probe.out, at)
+            gives = f"alone, the same call gives {float(again[at]):.6g}{right}"
+            return violation.found(_raced(violation, probe, accesses, gives) or f"{gives}: {run.otherwise}")
+        lane = lines.writer(accesses, probe.out, at)
         is_nan = bool(run.out[at].isnan())
         strange = probe.nan_from() if is_nan else None
         if is_nan and strange is None and probe.is_always_nan():
+            violation.at = violation.at or lines.unwritten(accesses, probe.out, at)
             return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
-            found = probe.find()
+            found = origins.find(probe)
         except TooLong as error:
             found, late = Found(violation.taps, is_complete=False), str(error)
         else:
@@ -104,11 +108,14 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         residual = wrong_residual(added, own, bool(run.call.arguments["use_residual"]))
         words = ", ".join(filter(None, (wrong_taps(found, at[1]), residual)))
         if strange is not None and not words:
-            violation.at = violation.at or _line(accesses, lane, probe.inputs.address(strange))
+            violation.at = violation.at or lines.loaded(accesses, lane, probe.inputs.address(strange))
             return violation.found(f"a NaN in {probe.source(strange)} reaches it")
         if late:
             return violation.found(f"its taps were not probed: {late}")
-        violation.at = violation.at or _at(probe, found, accesses, lane)
+        if words and (place := origins.another(probe, found)):
+            violation.at = violation.at or lines.stored(accesses, address(probe.out, at))
+            return violation.found(_strayed(at, place))
+        violation.at = violation.at or lines.wrong(probe, found, accesses, lane)
         if words:
             return violation.found(words)
         bent = found.strange or nonlinear(probe, found)
@@ -117,6 +124,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
             values = tap_values(run.call)
             fits, remark = fitting(run.call, values, run.out, wrong)
             told = listed(upheld(probe, fits), remark)
+        bent = bent or ("" if told else activated(probe, found))
     if not found.is_complete:
         left = found.strange + (f"; what came out equals {told}" if told else "")
     elif any(tap.meant.kind != "nothing" for tap in found.taps):
@@ -127,6 +135,31 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
     else:
         left = f"it has no taps, as it should; what came out is {told or 'nothing that its input gives'}"
     return violation.found(left)
+
+
+def _raced(violation: Violation, probe: Probe, accesses: Accesses | None, gives: str) -> str:
+    """What a call gave that is another one now, and by which taps: those that a forward reads where it stores them."""
+    try:
+        found = origins.find(probe)
+    except TooLong:
+        return ""
+    if not any(map(origins.is_raced, found.taps)):
+        return ""
+    violation.taps = found.taps
+    violation.at = violation.at or lines.wrong(probe, found, accesses, lines.writer(accesses, probe.out, probe.at))
+    by = " only because a store came before a load" if gives.endswith("right") else ""
+    return f"{gives}{by}: {wrong_taps(found, probe.channel)}"
+
+
+def _strayed(at: tuple[int, int], place: tuple[int, int]) -> str:
+    """That the result of another row or channel was stored where an element is, in words."""
+    (row, channel), (its_row, its_channel) = at, place
+    whose = [f"row {its_row}"] * (its_row != row) + [f"channel {its_channel}"] * (its_channel != channel)
+    here = [f"row {row}"] * (its_row != row) + [f"channel {channel}"] * (its_channel != channel)
+    return (
+        f"the result of {', '.join(whose)} was stored to {', '.join(here)}: its taps, weights and residual are all "
+        f"those of {', '.join(whose)}"
+    )
 
 
 def _right(run: Run, found: Found) -> str:
@@ -146,60 +179,6 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(bits(one.reshape(1)) == bits(other.reshape(1).to(one.dtype))) or bool(one.isnan() & other.isnan())
 
 
-def _writer(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> Lane | None:
-    """The lane that stored an element of the output last."""
-    stores = accesses.stores(address(out, index)) if accesses is not None else []
-    return stores[-1][1] if stores else None
-
-
-def _line(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
-    """The line of the load by which a lane read an address."""
-    loads = accesses.loads(where, lane) if accesses is not None and lane is not None else []
-    return loads[-1].place if loads else ""
-
-
-def _at(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
-    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read."""
-    if accesses is None or lane is None:
-        return ""
-    meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
-    for tap in (tap for tap in found.taps if tap.is_wrong):
-        number, cells = probe.number(tap.meant), found.cells[tap.index]
-        if number is None or cells:
-            return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
-        tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
-        return _missed(accesses, lane, probe.inputs.address(number), tensor)
-    for tap in wrong_weights(found.taps, probe.channel):
-        if tap.weight and (line := _line(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
-            return line
-    own = probe.inputs.number("x", (probe.row, probe.channel))
-    return _reading(
-        accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
-    )
-
-
-def _missed(accesses: Accesses, lane: Lane, where: int, tensor: torch.Tensor) -> str:
-    """The line that did not load an address of a tensor; none where it did, and what was read went astray later."""
-    loaded = {load.place for load in accesses.loads(where, lane, is_own=True)}
-    if masked := [load.place for load in accesses.loads(where, lane, is_masked=True) if load.place not in loaded]:
-        return f"{masked[0]} (masked off)"
-    for load, is_outside in accesses.missed_loads(tensor, lane) if not loaded else ():
-        return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
-    return ""
-
-
-def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -> str:
-    """The line that loads one of these addresses; of one that must be read, the only one that does so repeatedly."""
-    for where, is_meant in sorted(read, key=lambda one: one[1]):
-        lines = [load.place for load in accesses.loads(where, lane)]
-        repeated = {line for line in lines if lines.count(line) > 1}
-        if lines and (not is_meant or len(set(lines)) == 1):
-            return lines[-1]
-        if len(repeated) == 1:
-            return repeated.pop()
-    return ""
-
-
 def memory(rerun: Rerun, call: Call, where: int, got: torch.Tensor) -> Any:
     """What finds out what element `where` of the cache's memory holds, whose bits are `got`, and who stored it."""
     return partial(_memory, rerun=rerun, call=call, where=where, got=got)
@@ -214,10 +193,10 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
         if not _same(held.cpu(), got.cpu()):
             right = ", which is right" if f"{float(held):.4g}" == str(violation.wanted).split(",")[0] else ""
             return violation.found(f"alone, the same call leaves {float(held):.6g} there{right}: {STATE}")
-        violation.at = violation.at or _stored_at(accesses, probe.inputs.address(number))
+        violation.at = violation.at or lines.stored(accesses, probe.inputs.address(number))
         cell = probe.stored(number)
-    if cell == number:
-        return violation.found("nothing was stored there: it holds what it held before")
+        if cell == number:
+            return violation.found(_not_stored(violation, probe, accesses, number))
     if cell is None and probe.inputs.place(number)[1] is None:
         return violation.found(f"it holds {probe.held:g} whatever the inputs are, so no input")
     if cell is None:
@@ -237,6 +216,22 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
     return violation.found(f"it holds x[{row}] channel {channel}, which {which}")
 
 
+def _not_stored(violation: Violation, probe: Probe, accesses: Accesses | None, number: int) -> str:
+    """That a cell holds what it held before, and where the row that belongs there went instead, with the line."""
+    words, call = "nothing was stored there: it holds what it held before", probe.call
+    index = probe.inputs.place(number)[1]
+    if index is None or (own := call.row_at(index)) is None:
+        return words
+    went = probe.copies(probe.inputs.number("x", own))
+    if not went:
+        return words
+    violation.at = violation.at or lines.stored(accesses, probe.inputs.address(went[0]))
+    place = probe.inputs.place(went[0])[1]
+    named = ", ".join(f"{axis} {at}" for axis, at in zip(("block", "head", "offset", "d"), place or (), strict=False))
+    where = named or probe.inputs.gap(went[0])
+    return f"{words}; x[{own[0]}] channel {own[1]} was stored to {where} instead"
+
+
 def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:
     if meant == 0:
         return ": a zero has lost its sign"
@@ -244,35 +239,19 @@ def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:
     return ": a subnormal number has become 0" if got == 0 and is_tiny else ""
 
 
-def _stored_at(accesses: Accesses | None, where: int) -> str:
-    """The line that stored to an address last, or that would have with its lanes masked off."""
-    if accesses is None:
-        return ""
-    if stores := accesses.stores(where):
-        return stores[-1][0].place
-    masked = accesses.masked_stores(where)
-    return f"{masked[-1][0].place} (masked off)" if masked else ""
-
-
 def _made(call: Call, out: torch.Tensor, index: tuple[int, ...] | None, got: torch.Tensor) -> str:
     """What a stored value is that is no copy of an input: a result of its row, mostly."""
-    values = tap_values(call)
-    slots, N = call.before("slot_mapping"), int(call.arguments["block_size"])
-    if index is not None:
-        block, head, offset, d = index
-        channel = head * int(call.arguments["ws"]) + d - int(call.arguments["off_s"])
-        for row in (slots == block * N + offset).nonzero().flatten().tolist():
-            if not 0 <= channel < out.shape[1]:
-                continue
-            if _same(out[row, channel], got.cpu()):
-                return f"it holds out[{row}], the result, not the input x[{row}]"
-            plain = Call({**call.arguments, "use_residual": False}, call.guarded)
-            truth, allowed = contract_value(plain, values)
-            if abs(float(got) - float(truth[row, channel])) <= float(allowed[row, channel]):
-                after = " after the activation" if call.arguments["activation"] else ""
-                return f"it holds the sum of the taps of row {row}{after}, not the input x[{row}]"
-            return f"it holds something made from x[{row}], not the input itself"
-    return "it holds no input, but something that was computed"
+    if index is None or (own := call.row_at(index)) is None:
+        return "it holds no input, but something that was computed"
+    row = own[0]
+    if _same(out[own], got.cpu()):
+        return f"it holds out[{row}], the result, not the input x[{row}]"
+    plain = Call({**call.arguments, "use_residual": False}, call.guarded)
+    truth, allowed = contract_value(plain, tap_values(call))
+    if abs(float(got) - float(truth[own])) <= float(allowed[own]):
+        after = " after the activation" if call.arguments["activation"] else ""
+        return f"it holds the sum of the taps of row {row}{after}, not the input x[{row}]"
+    return f"it holds something made from x[{row}], not the input itself"
 
 
 def written(rerun: Rerun, call: Call, guarded: Guarded, where: int) -> Any:
@@ -286,6 +265,6 @@ def _written(violation: Violation, rerun: Rerun, call: Call, guarded: Guarded, w
         _, accesses = probe.again()
     memory = guarded.memory
     at = memory.data_ptr() + where * memory.element_size()
-    violation.at = violation.at or _stored_at(accesses, at)
+    violation.at = violation.at or lines.stored(accesses, at)
     if accesses is not None and not violation.at:
         violation.found("no kernel stored there, so the host did")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from properties.number_words import counted
+
 # Launches by kernel and configuration; 0 for one that prune hooks left but nobody drew, -1 for one always pruned away.
 LAUNCHES: dict[str, dict[str, int]] = {}
 PRUNED = -1
@@ -48,11 +50,16 @@ def missed() -> list[str]:
     ]
 
 
+def in_words(launches: int) -> str:
+    """How often a configuration ran."""
+    known = {0: "never run: not judged", PRUNED: "always pruned away"}
+    return known.get(launches, counted(launches, "launch", "launches"))
+
+
 def lines() -> list[str]:
     """One line for each configuration of each autotuned kernel."""
     told = []
     for kernel, counts in sorted(LAUNCHES.items()):
         for one, count in counts.items():
-            what = {0: "never run: not judged", PRUNED: "always pruned away"}.get(count, f"{count:,} launches")
-            told.append(f"autotuned  {kernel}: {one}: {what}")
+            told.append(f"autotuned  {kernel}: {one}: {in_words(count)}")
     return told

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from properties.cases import Forward, Geometry
+from properties.number_words import differ, plural
 from properties.tensors import Batch
 from properties.verdict import Source, Tap
 
@@ -30,21 +31,11 @@ def locate(case: Forward, row: int, channel: int) -> dict[str, object]:
     return {"request": index, "position": position, "channel": channel}
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 block`, `2 blocks`, `no blocks`."""
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
-
-
 def named_blocks(blocks: Sequence[int | None]) -> str:
     """`block 3`, `blocks 3, 4`, `no blocks`, without those that were let go; of many the first ones."""
     held = [str(block) for block in blocks if block is not None]
     more = f" and {len(held) - MOST_BLOCKS} more" if len(held) > MOST_BLOCKS else ""
     return f"block{'' if len(held) == 1 else 's'} {', '.join(held[:MOST_BLOCKS])}{more}" if held else "no blocks"
-
-
-def differ(count: int, total: int, noun: str, of: str = "") -> str:
-    """`1 of 2 elements differs`, `2 of 2 elements of the cache differ`."""
-    return f"{count} of {plural(total, noun)}{of} differ{'s' if count == 1 else ''}"
 
 
 def let(batch: Batch, row: int) -> str:
@@ -81,7 +72,7 @@ def then(batch: Batch, row: int, sources: Sequence[Tap]) -> str:
     if int(batch.slots[row]) < 0:
         value = "its own x" if case.use_residual else "0"
         return f"row {row} has slot {int(batch.slots[row])}: it stores nothing and its output is {value}"
-    return tap_words(locate(case, row, 0)["position"], sources)
+    return sum_words(locate(case, row, 0)["position"], sources, case.activation, case.use_residual)
 
 
 def taps(
@@ -117,6 +108,15 @@ def tap_words(position: object, sources: Sequence[Tap]) -> str:
     return f"position {position}: {', '.join(words)}"
 
 
+def sum_words(position: object, sources: Sequence[Tap], activation: object, use_residual: object) -> str:
+    """Where the taps of a position come from, and what becomes of their sum, in words."""
+    words, own = tap_words(position, sources), sources[-1].meant
+    total = "the SiLU of their weighted sum" if activation else "their weighted sum"
+    if use_residual:
+        return f"{words}; {own} is added to {total}"
+    return f"{words}; it is {total}" if activation else words
+
+
 def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     """How many elements differ, by a mask `[T, C]`, and what they have in common."""
     case, geometry = batch.case, batch.case.geometry
@@ -130,6 +130,7 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     if owners == {None}:
         return f"{words}, all in padding rows"
     common = []
+    first = "row" if geometry.W == 2 else f"{geometry.W - 1} rows"
     if len(owners) == 1 and len(case.requests) > 1:
         common.append(f"of request {owners.copy().pop()}")
     if len(rows) == 1 and case.T > 1:
@@ -137,7 +138,7 @@ def cluster(batch: Batch, wrong: torch.Tensor) -> str:
     elif case.T > len(rows) and bool((batch.slots[rows] < 0).all()):
         common.append("in rows without a slot")
     elif all(_is_early(case, row) for row in rows) and _has_later_rows(case):
-        common.append(f"in the first {geometry.W - 1} rows of a request, whose taps reach back before the forward")
+        common.append(f"in the first {first} of a request, whose taps reach back before the forward")
     heads = {channel // geometry.ws for channel in channels}
     if len(channels) == 1 and geometry.C > 1:
         common.append(f"in channel {channels[0]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from properties.explain import plural
+from properties.number_words import plural, times
 from properties.probing import Found
 from properties.verdict import Source, Tap
 
@@ -13,7 +13,7 @@ MOST_TAPS = 3  # that are told one by one
 
 def wrong_taps(found: Found, channel: int) -> str:
     """Which taps came from elsewhere, or have another weight, in words; empty where none."""
-    taps = [_tap(tap) for tap in found.taps if tap.is_wrong]
+    taps = [_tap(tap, len(found.cells[tap.index])) for tap in found.taps if tap.is_wrong]
     wrong = _listed(taps[:MOST_TAPS])
     for tap in wrong_weights(found.taps, channel):
         its_channel, column = tap.weight or (0, 0)
@@ -36,7 +36,7 @@ def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> s
     Empty where nothing or its own is added that should not be: the arithmetic says so.
     """
     if all(one.is_at(own) for one in residual):
-        return f"{own} is added {len(residual)} times" if len(residual) > 1 else ""
+        return f"{own} is added {times(len(residual))}" if len(residual) > 1 else ""
     others = [str(one) for one in residual if not one.is_at(own)]
     named = " and ".join(others[:MOST_TAPS]) + (f" and {len(others) - MOST_TAPS} more" if others[MOST_TAPS:] else "")
     if not is_asked or len(others) < len(residual):
@@ -47,10 +47,16 @@ def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> s
 def _listed(taps: list[tuple[str, str]]) -> list[str]:
     """Where each tap came from and what is wrong with that, in words; said once where the next one has the same."""
     following = [wrong for _, wrong in taps[1:]]
-    return [came if wrong in following[at : at + 1] else f"{came}, {wrong}" for at, (came, wrong) in enumerate(taps)]
+    return [
+        came if not wrong or wrong in following[at : at + 1] else f"{came}, {wrong}"
+        for at, (came, wrong) in enumerate(taps)
+    ]
 
 
-def _tap(tap: Tap) -> tuple[str, str]:
+def _tap(tap: Tap, count: int) -> tuple[str, str]:
+    """What a wrong tap is and what it should be, in words; `count`: of how many cells it is the sum."""
+    if tap.is_repeated:
+        return f"tap {tap.index} ({tap.meant}) counts {times(count)}", ""
     came = f"tap {tap.index} came from {tap.came}"
     if tap.meant.kind != "nothing":
         return came, f"meant {_apart(tap.meant, tap.came)}"

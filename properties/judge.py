@@ -10,7 +10,8 @@ from pathlib import Path
 from properties import candidate, configurations, engines, interrupts, surroundings, tally
 from properties.baseline import Baseline
 from properties.engines.base import Engine, Ops
-from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
+from properties.number_words import counted
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, total
 
 
 @dataclass
@@ -87,14 +88,14 @@ class Judge:
         if not lines:
             return []
         tallied = [tally.verdict(name, count)[0] for name, count in tally.COUNTS.items()]
-        totals = ", ".join(f"{tallied.count(kind)} {kind}" for kind in (HOLDS, VIOLATED, NOT_JUDGED))
+        totals = ", ".join(total(tallied.count(kind), kind) for kind in (HOLDS, VIOLATED, NOT_JUDGED))
         cases_in_all = sum(count.judged for count in tally.COUNTS.values())
         lines += [f"missing    {name} is not offered by the candidate" for name in self.ops.candidate.missing]
         lines += [f"partly     {dtype} not judged: {why}" for dtype, why in self.engine.unjudged_dtypes.items()]
         lines += configurations.lines()
         lines += surroundings.lines()
         compiled = "unknown" if (known := self.compiled()) is None else f"{known:,}"
-        lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
+        lines.append(f"{totals}; {counted(cases_in_all, 'case')}; specialisations compiled: {compiled}")
         return lines
 
     def compiled(self) -> int | None:

@@ -13,6 +13,7 @@ import torch
 
 from properties.calls import Call, Rerun
 from properties.cells import Cells
+from properties.number_words import times
 from properties.ttir import Accesses
 from properties.verdict import Source, Tap
 
@@ -43,6 +44,7 @@ class Probe:
     def __init__(self, rerun: Rerun, call: Call, row: int, channel: int) -> None:
         self.rerun, self.call = rerun, call
         self.row, self.channel = row, channel
+        self.at = row, channel
         self.meant = call.meant(row, channel)
 
     @contextmanager
@@ -86,16 +88,13 @@ class Probe:
         cells = [_without(one or [], always or []) for one in found.values()]
         strange = next((self._strange(given, weights[given]) for given, one in found.items() if one is None), "")
         if always is None:
-            strange = self._strange("all weights 0", nothing)
+            strange = self._strange("all weights 0 and no residual", nothing)
         if strange:
             return Found(self.meant, cells, False, strange=strange)
         if added is None:
             strange = self._strange("all weights 0 and the residual", nothing, use_residual=True)
-        taps = [replace(tap, came=self._source(one)) for tap, one in zip(self.meant, cells, strict=True)]
+        taps = [replace(tap, came=self.came(one)) for tap, one in zip(self.meant, cells, strict=True)]
         taps = self._with_weights(taps, cells)
-        for tap in (tap for tap in taps if tap.is_wrong):
-            cells[tap.index] = [self._read_back(tap.index, one) for one in cells[tap.index]]
-            taps[tap.index] = replace(tap, came=self._source(cells[tap.index]))
         return Found(tuple(taps), cells, added=tuple(added or []), strange=strange)
 
     def _strange(self, given: str, weights: torch.Tensor, **changed: Any) -> str:
@@ -110,8 +109,8 @@ class Probe:
         """The taps with the weight that multiplies each; where only weights are exchanged, no source is accused."""
         mine = [self.number(tap.meant) for tap in taps]
         told = [number for number in mine if number is not None]
-        single = [one[0] for one in cells if len(one) == 1]
-        is_exchanged = sorted(told) == sorted(single) and len(set(told)) == len(told) and all(len(c) < 2 for c in cells)
+        lone = [one[0] for one in cells if len(one) == 1]
+        is_exchanged = sorted(told) == sorted(lone) and len(set(told)) == len(told) and all(len(c) < 2 for c in cells)
         if is_exchanged:
             taps = [replace(tap, came=tap.meant) for tap in taps]
         numbers = mine if is_exchanged else [one[0] if len(one) == 1 else None for one in cells]
@@ -120,24 +119,6 @@ class Probe:
             for tap, number in zip(taps, numbers, strict=True)
         ]
 
-    def _read_back(self, tap: int, cell: int) -> int:
-        """The cell of the cache that a tap of a row of x is read from, if that is where this forward stores the row.
-
-        Both hold the same then, unless the row is stored elsewhere: so its slot is another one in this call.
-        """
-        name, index = self.inputs.place(cell)
-        if name != "x" or index is None or self.call.slot(index[0]) < 0:
-            return cell
-        slots, cache = self.call.arguments["slot_mapping"], self.call.arguments["cache"]
-        taken = set(slots.tolist())
-        free = (slot for slot in range(len(cache) * int(self.call.arguments["block_size"])) if slot not in taken)
-        if (slot := next(free, None)) is None:
-            return cell
-        moved = slots.clone()
-        moved[index[0]] = slot
-        kept = self.inputs.number("cache", self.call.stored_at(*index))
-        return kept if self.value(_one(self.inputs, kept), self.one_hot(tap), slot_mapping=moved) == 1 else cell
-
     def number(self, source: Source) -> int | None:
         if source.kind == "x":
             return self.inputs.number("x", (source.row, source.channel))  # type: ignore[arg-type]  # it has both
@@ -145,11 +126,16 @@ class Probe:
             return self.inputs.number("cache", (source.block, source.head, source.offset, source.d))  # type: ignore[arg-type]  # all four
         return None
 
-    def _source(self, cells: list[int] | None) -> Source:
+    def came(self, cells: Sequence[int]) -> Source:
+        """The source that some cells are together; one that counts more than once keeps its place."""
         if not cells:
             return Source("nothing")
         found = [self.source(one) for one in cells]
-        return found[0] if len(found) == 1 else Source("sum", note=f"the sum of {' and '.join(map(str, found))}")
+        if len(found) == 1:
+            return found[0]
+        if len(set(cells)) == 1:
+            return replace(found[0], kind="sum", note=f"{found[0]} {times(len(found))}")
+        return Source("sum", note=f"the sum of {' and '.join(map(str, found))}")
 
     def source(self, cell: int) -> Source:
         """A cell as a source of the element."""
@@ -209,6 +195,14 @@ class Probe:
             return None
         return self._decode(self.inputs, held)
 
+    def copies(self, number: int) -> list[int]:
+        """The cells of the cache that hold a copy of one cell afterwards, where all others and the weights are 0."""
+        self.weights.fill(torch.zeros(self.weights.count))
+        self.inputs.fill(single(self.inputs, number))
+        self.rerun({**self.call.arguments, "activation": None, "use_residual": False})
+        held = (self.inputs.memory["cache"].flatten() == 1).nonzero().flatten() + self.inputs.first["cache"]
+        return [one for one in held.tolist() if one != number]
+
     def value(self, inputs: torch.Tensor, weights: torch.Tensor, **changed: Any) -> float:
         """The element for other inputs and weights, without activation and residual, with changed arguments."""
         self.inputs.fill(inputs)
@@ -234,7 +228,7 @@ class Probe:
         count = value(torch.ones(self.inputs.count))
         if count == 0:
             return []
-        if count == 1 and likely is not None and value(_one(self.inputs, likely)) == 1:
+        if count == 1 and likely is not None and value(single(self.inputs, likely)) == 1:
             return [likely]
         if not 0 < count <= MOST_SOURCES or count != int(count) or value(torch.zeros(self.inputs.count)):
             return None
@@ -245,7 +239,7 @@ class Probe:
 
     def _decode(self, cells: Cells, value: Value, likely: int | None = None) -> int | None:
         """The one cell that a value comes from: a likely one, else digit by digit."""
-        if likely is not None and value(_one(cells, likely)) == 1:
+        if likely is not None and value(single(cells, likely)) == 1:
             return likely
         numbers, number = torch.arange(cells.count), 0
         for digit in range(self._digits(cells)):
@@ -253,7 +247,7 @@ class Probe:
             if not 1 <= found <= BASE or found != int(found):
                 return None
             number += (int(found) - 1) * BASE**digit
-        return number if value(_one(cells, number)) == 1 else None  # what changes numbers changes codes too
+        return number if value(single(cells, number)) == 1 else None  # what changes numbers changes codes too
 
     def _halves(self, value: Value, first: int, stop: int, count: int) -> list[int] | None:
         """The `count` cells between two numbers, by halving; one that counts twice is there twice."""
@@ -273,7 +267,7 @@ class Probe:
 
     def _weight(self, number: int, tap: int) -> tuple[int, int] | None:
         """Which weight multiplies a cell, that of a tap most likely; None where that is no single one."""
-        ones, own = _one(self.inputs, number), self.weights.number("weight", (self.channel, tap))
+        ones, own = single(self.inputs, number), self.weights.number("weight", (self.channel, tap))
         if self.value(ones, torch.ones(self.weights.count)) != 1:
             return None
         found = self._decode(self.weights, lambda codes: self.value(ones, codes), own)
@@ -281,7 +275,7 @@ class Probe:
         return None if index is None else (index[0], index[1])
 
 
-def _one(cells: Cells, number: int) -> torch.Tensor:
+def single(cells: Cells, number: int) -> torch.Tensor:
     """Values of cells: 1 in one of them, if there is such a one, and 0 in the others."""
     values = torch.zeros(cells.count)
     values[number : number + 1] = 1

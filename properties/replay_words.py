@@ -10,7 +10,7 @@ import torch
 from properties.buckets import MADE, METADATA, Buffers
 from properties.calls import Call
 from properties.contents import bits
-from properties.explain import tap_words
+from properties.explain import sum_words
 from properties.replays import Replays
 
 
@@ -57,7 +57,8 @@ class Told:
             if (slot := call.slot(where[0])) < 0:
                 return f"row {where[0]} has slot {slot}: it has no taps and stores nothing"
             position = int(self.eager.metadata["positions"][where[0]])
-            return f"a replay reads what the buffers hold now: {tap_words(position, call.meant(*where))}"
+            words = sum_words(position, call.meant(*where), *call.follows)
+            return f"a replay reads what the buffers hold now: {words}"
         if what.startswith("cache"):
             slot = where[0] * self.case.forwards[0].geometry.N + where[2]
             rows = self._rows_at(slot)

@@ -85,6 +85,14 @@ SCENARIOS = {
 }
 
 
+def public_bug(case: Life) -> str:
+    """The name of the public bug whose life this is, up to a step; empty where of none, or where several begin so."""
+    dtype, count = case.geometry.dtype, len(case.steps)
+    every = {name: scenario(name, dtype) for name in SCENARIOS}
+    found = [name for name, one in every.items() if case == replace(one, steps=one.steps[:count])]
+    return found[0] if len(found) == 1 else ""
+
+
 def scenario(name: str, dtype: str) -> Life:
     """A scenario in a dtype."""
     case = SCENARIOS[name]

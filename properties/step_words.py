@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from properties.explain import named_blocks, plural
+from properties.explain import named_blocks
+from properties.number_words import plural
 from properties.serving import Server
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 PROVED = "proved"  # what an obligation of a proof is where it holds
+
+
+def total(count: int, kind: str) -> str:
+    """How many properties a verdict is that of: `1 holds`, `2 hold`, `2 violated`."""
+    return f"{count} {'hold' if kind == HOLDS and count != 1 else kind}"
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,12 @@ class Tap:
     def is_wrong(self) -> bool:
         """Whether it was probed and came from elsewhere."""
         return self.came is not None and not self.came.is_at(self.meant)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it came from its place alone, but counts more than once."""
+        came = self.came
+        return came is not None and came.kind == "sum" and replace(came, kind=self.meant.kind).is_at(self.meant)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One block for each violated property: of the tests that violate it, that of the smallest case tells all of it."""
+"""One block for each violated property, or bug of it: of the tests, that of the smallest case tells all of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
+from properties.report.document import property_of, variant
 from properties.verdict import by_size
 from tests.keys import FOUND
 
@@ -25,15 +26,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Once:
-    """Collects the failures of each property; once all are known, one of them remains whole."""
+    """Collects the failures of each property; once all are known, one of them remains whole.
+
+    A property with a test for each of several bugs keeps one of each.
+    """
 
     def __init__(self) -> None:
-        self.failed: dict[str, list[pytest.TestReport]] = {}
+        self.failed: dict[tuple[str, str], list[pytest.TestReport]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps a failure; whoever else keeps its text, such as --junitxml, has all of it."""
         if found := getattr(report, "violated", None):
-            self.failed.setdefault(found[0], []).append(report)
+            its_own = variant(report.nodeid) if property_of(report.nodeid) == found[0] else ""
+            self.failed.setdefault((found[0], its_own), []).append(report)
 
     def pytest_sessionfinish(self) -> None:
         """Cuts all but the smallest of a property down to their first lines, before pytest prints them."""

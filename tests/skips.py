@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from properties import catalogue, tally
+from properties.number_words import counted
 from tests.judging import DTYPES
 
 LINE = "test id or property name, link, # reason"
@@ -118,4 +119,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Says that not everything is judged."""
-    return [f"skips: {config.getoption('--skips')}, {len(config.stash[SKIPS])} lines"] if SKIPS in config.stash else []
+    return (
+        [f"skips: {config.getoption('--skips')}, {counted(len(config.stash[SKIPS]), 'line')}"]
+        if SKIPS in config.stash
+        else []
+    )

@@ -12,7 +12,7 @@ import torch
 
 from properties.engines.base import Engine, filled_memory
 from properties.engines.recording import Recording, Taped
-from properties.explain import plural
+from properties.number_words import plural
 from properties.ttir import (
     Accesses,
     CaptureForbidden,

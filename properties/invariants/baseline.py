@@ -15,6 +15,7 @@ from properties.invariants.cache import element
 from properties.invariants.run import difference, forward, near, number
 from properties.invariants.values import beyond_bound
 from properties.memory import Guarded
+from properties.number_words import differ
 from properties.tally import invariant
 from properties.tensors import build, build_metadata
 from properties.verdict import NotJudged, Violation
@@ -68,6 +69,6 @@ def _same_memory(property_name: str, got: Guarded, wanted: Guarded, case: Forwar
         where=element(got, first),
         got=number(got.memory[first]),
         wanted=f"{number(wanted.memory[first])}, as the baseline leaves it",
-        but=f"{len(wrong)} of {got.memory.numel()} elements of {got.name}'s memory differ",
+        but=f"{differ(len(wrong), got.memory.numel(), 'element', f' of {got.name} and around it')}",
         case=case,
     )

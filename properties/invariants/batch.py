@@ -11,9 +11,9 @@ from properties.calls import Call
 from properties.cases import Forward, edges
 from properties.causes import Run
 from properties.contents import bits
-from properties.explain import plural
 from properties.invariants.caches import difference
 from properties.invariants.run import compare_bits, forward, number, ran
+from properties.number_words import plural
 from properties.rearrange import regrouped, shards, with_private_blocks
 from properties.tally import invariant
 from properties.tensors import Batch, build

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from properties import causes, explain
+from properties import causes
 from properties.calls import Call
 from properties.cases import Forward, edges
 from properties.contents import bits
 from properties.invariants.caches import compare, difference, element
 from properties.invariants.run import compare_bits, forward, number, ran
 from properties.memory import Guarded
+from properties.number_words import differ, plural, rows_of
 from properties.tally import invariant
 from properties.tensors import Batch, build, expected_cache
 from properties.verdict import Violation
@@ -33,7 +34,7 @@ def stores_inputs(ops: Any, case: Forward) -> None:
         at, channel = (int(i) for i in wrong.nonzero()[0])
         row = int(rows[at])
         where = batch.guarded["cache"].where(Call.of(batch).stored_at(row, channel))
-        but = explain.differ(int(wrong.sum()), wrong.numel(), "stored element")
+        but = differ(int(wrong.sum()), wrong.numel(), "stored element")
         raise difference(ops, "cache.stores_inputs", batch, where, number(wanted[at, channel]), but)
 
 
@@ -50,7 +51,7 @@ def write_frame(ops: Any, case: Forward) -> None:
     if (changed & ~stored).any():
         where = int((changed & ~stored).nonzero()[0])
         count = int((changed & ~stored).sum())
-        but = f"{explain.plural(count, 'element')} of the cache's memory changed that should not"
+        but = f"{plural(count, 'element')} of the cache's memory changed that should not"
         words = f"{number(cache.before[where])}, as before the call"
         raise difference(ops, "cache.write_frame", batch, where, words, but)
     for guarded in batch.guarded.values():
@@ -66,9 +67,9 @@ def _written(ops: Any, batch: Batch, guarded: Guarded) -> Violation:
         where=element(guarded, where),
         got=number(guarded.memory[where]),
         wanted=f"{number(guarded.before[where])}, as before the call",
-        let=f"{explain.plural(batch.case.T, 'row')} of {explain.plural(len(batch.case.requests), 'request')}",
+        let=rows_of(batch.case.T, len(batch.case.requests)),
         then=f"{guarded.name} is an input, which the operator must not write",
-        but=f"{explain.plural(len(guarded.changed), 'element')} of {guarded.name}'s memory changed",
+        but=f"{plural(len(guarded.changed), 'element')} of {guarded.name}'s memory changed",
         case=batch.case,
     )
     return found.because(causes.written(ops.rerun, Call.of(batch), guarded, where))

@@ -11,6 +11,7 @@ from properties.calls import Call
 from properties.contents import bits
 from properties.invariants.run import number
 from properties.memory import Guarded
+from properties.number_words import differ, have
 from properties.tensors import Batch, expected_cache
 from properties.verdict import Violation
 
@@ -78,7 +79,7 @@ def difference(
     row = row_of(batch, place)
     slots = batch.slots
     count = int((slots >= 0).sum())
-    stores = f"{count} of {explain.plural(len(slots), 'row')} {'has' if count == 1 else 'have'} a slot"
+    stores = f"{have(count, len(slots), 'row')} a slot"
     found = Violation(
         property_name,
         "cache",
@@ -108,5 +109,5 @@ def compare(ops: Any, property_name: str, batch: Batch, other: Batch, how: str) 
     if wrong.any():
         index = tuple(int(i) for i in wrong.nonzero()[0])
         where = batch.guarded["cache"].where(index)
-        but = explain.differ(int(wrong.sum()), wrong.numel(), "element", " of the cache")
+        but = differ(int(wrong.sum()), wrong.numel(), "element", " of the cache")
         raise difference(ops, property_name, batch, where, f"{number(other.cache[index])}, {how}", but, other)

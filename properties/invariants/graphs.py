@@ -11,8 +11,8 @@ import torch
 
 from properties.buckets import Buffers
 from properties.contents import bits
-from properties.explain import differ, plural
 from properties.invariants.run import number, place, spread
+from properties.number_words import differ, plural, rows_of
 from properties.replay_words import Told
 from properties.replays import Replays, replays_edges
 from properties.tally import invariant
@@ -200,7 +200,7 @@ def _about(case: Replays, index: int) -> str:
     forward, bucket = case.forwards[index], case.bucket(index)
     return (
         f"a graph for {plural(bucket, 'row')}, captured with {_at_capture(case)}, is replayed with forward {index}: "
-        f"{plural(forward.rows, 'row')} of {plural(len(forward.requests), 'request')}"
+        f"{rows_of(forward.rows, len(forward.requests))}"
     )
 
 

@@ -17,6 +17,8 @@ from properties.invariants.caches import element
 from properties.invariants.run import checked, number, spread
 from properties.lives import Admit, Deed, Fork, Life, Step, WarmUp
 from properties.memory import Guarded
+from properties.number_words import differ, plural
+from properties.scenarios import SCENARIOS, public_bug
 from properties.serving import Part, Room, Server, Span
 from properties.tally import invariant
 from properties.verdict import Tap, Violation
@@ -54,7 +56,13 @@ def life(ops: Any, case: Life) -> None:
 def public_bugs(ops: Any, case: Life) -> None:
     """The lives in which publicly reported bugs 1 to 9 of this family showed go as the full histories say."""
     __tracebackhide__ = True
-    _live(Living(ops, "history.public_bugs", case), case)
+    try:
+        _live(Living(ops, "history.public_bugs", case), case)
+    except Violation as violation:
+        if name := public_bug(case):
+            number = list(SCENARIOS).index(name) + 1
+            violation.let = ": ".join(filter(None, (f"public bug {number}, {name}", violation.let)))
+        raise
 
 
 def _live(living: Living, case: Life) -> None:
@@ -195,11 +203,10 @@ class Living:
         part = next(part for part in self.server.parts if channel < part.channels.stop)
         channel -= part.channels.start
         where, let, taps = self._place(spans, row, part, channel)
-        value = "its own x" if self.so_far.use_residual else "0"
-        then = explain.tap_words(where["position"], taps) if taps else f"its output is {value}"
-        but = explain.differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
+        then = self._follows(where, taps)
+        but = differ(int(wrong.sum()), wrong.numel(), "element", " of this step")
         step = self.so_far.steps[-1]
-        graph = f"the graph of {explain.plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
+        graph = f"the graph of {plural(len(out), 'row')}" if isinstance(step, Step) and step.is_replayed else ""
         raise Violation(
             self.property_name,
             "out",
@@ -213,6 +220,13 @@ class Living:
             taps=taps,
             spread=spread(out, wanted, wrong, but),
         ).because(alone.output(self.ops.rerun, self.server, wrong, out, graph))
+
+    def _follows(self, where: dict[str, object], taps: tuple[Tap, ...]) -> str:
+        """What the contract makes of a row's taps, or of a row that has none."""
+        case = self.so_far
+        if taps:
+            return explain.sum_words(where["position"], taps, case.activation, case.use_residual)
+        return f"its output is {'its own x' if case.use_residual else '0'}"
 
     def _place(
         self, spans: list[Span], row: int, part: Part, channel: int
@@ -230,8 +244,8 @@ class Living:
             if row < first + span.count:
                 position = span.start + row - first
                 let = (
-                    f"sequence {span.sequence} has {explain.plural(span.start, 'token')} in the cache and "
-                    f"{explain.plural(span.count, 'new row')} ({explain.named_blocks(span.blocks)}), {sizes}"
+                    f"sequence {span.sequence} has {plural(span.start, 'token')} in the cache and "
+                    f"{plural(span.count, 'new row')} ({explain.named_blocks(span.blocks)}), {sizes}"
                 )
                 taps = explain.taps(position, channel, span.start, first, part.geometry, span.blocks)
                 return {**where, "sequence": span.sequence, "position": position}, let, taps
@@ -261,7 +275,7 @@ class Living:
             wanted=number(guarded.before[changed[0]]),
             let=step_words.about(self.server),
             then=step_words.owed(self.server, guarded.name, where),
-            but=explain.differ(len(changed), guarded.memory.numel(), "element", f" of {guarded.name} and around it"),
+            but=differ(len(changed), guarded.memory.numel(), "element", f" of {guarded.name} and around it"),
             case=self.so_far,
         )
         if guarded.name == "cache":

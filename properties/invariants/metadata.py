@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from properties.cases import Metadata, metadata_edges
-from properties.explain import plural
+from properties.number_words import counted, plural, times, with_padding
 from properties.tally import invariant
 from properties.tensors import MetadataBatch, build_metadata
 from properties.verdict import Violation
@@ -70,7 +71,7 @@ def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: lis
     row, first = wrong[0], batch.guarded[name].view.storage_offset()
     got = int(batch.guarded[name].memory[row + first])
     lengths = batch.case.lengths
-    times = f", {batch.case.repeat} times over" if batch.case.repeat > 1 else ""
+    over = f", {times(batch.case.repeat)} over" if batch.case.repeat > 1 else ""
     return Violation(
         property_name,
         name,
@@ -78,8 +79,8 @@ def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: lis
         got=got,
         wanted=int(wanted[row + first]),
         let=(
-            f"{plural(batch.num_reqs, 'request')}{f' with {list(lengths)} rows' if lengths else ''}{times}, "
-            f"{batch.num_actual_tokens} actual and {batch.num_padded_tokens} padded rows"
+            f"{plural(batch.num_reqs, 'request')}{_each(lengths)}{over}: "
+            f"{with_padding(batch.num_actual_tokens, batch.num_padded_tokens)}"
         ),
         then=_owed(batch, row),
         but=f"{_found(batch, name, row, got)}{_count(len(wrong))} of {name} {'is' if len(wrong) == 1 else 'are'} wrong",
@@ -88,7 +89,14 @@ def _wrong_entry(property_name: str, batch: MetadataBatch, name: str, wrong: lis
 
 
 def _count(entries: int) -> str:
-    return f"{entries} {'entry' if entries == 1 else 'entries'}"
+    return counted(entries, "entry", "entries")
+
+
+def _each(lengths: Sequence[int]) -> str:
+    """How many rows each request has, in words; nothing of no requests."""
+    if len(lengths) < 2:
+        return "".join(f" with {plural(length, 'row')}" for length in lengths)
+    return f" with {', '.join(map(str, lengths[:-1]))} and {lengths[-1]} rows"
 
 
 def _span(batch: MetadataBatch, request: int) -> str:
@@ -107,7 +115,9 @@ def _owner(batch: MetadataBatch, row: int) -> int:
 def _owed(batch: MetadataBatch, row: int) -> str:
     """What the contract says of a row."""
     if row >= batch.num_padded_tokens or row < 0:
-        return f"row {row} lies outside the {batch.num_padded_tokens} padded rows and must stay as it is"
+        if not batch.num_padded_tokens:
+            return f"there are no rows to fill, so row {row} must stay as it is"
+        return f"row {row} lies outside the {counted(batch.num_padded_tokens, 'padded row')} and must stay as it is"
     if row >= batch.num_actual_tokens:
         return f"row {row} is padding and must be 0"
     owner = _owner(batch, row)
@@ -189,4 +199,4 @@ def process_frame(ops: Any, case: Metadata) -> None:
 def _sizes(actual: int, padded: int, seq_idx_out: torch.Tensor, query_start_out: torch.Tensor, count: int) -> str:
     """The sizes of a call that must be refused, in words."""
     given = f"num_padded_tokens = {count}, seq_idx_out[{len(seq_idx_out)}], query_start_out[{len(query_start_out)}]"
-    return f"{plural(actual, 'actual row')}, {plural(padded, 'padded row')}; the call has {given}"
+    return f"{with_padding(actual, padded)}; the call has {given}"

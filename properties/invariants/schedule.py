@@ -10,8 +10,8 @@ import torch
 from properties import alone, contents
 from properties.cases import Schedule, schedule_edges
 from properties.contents import bits
-from properties.explain import differ, plural
 from properties.invariants.run import number, spread
+from properties.number_words import differ, plural
 from properties.serving import Sequence, Server
 from properties.tally import invariant
 from properties.verdict import Violation
@@ -92,7 +92,7 @@ def windows(ops: Any, case: Schedule) -> None:
         cuts = tuple(min(size, case.length - at) for at in range(0, case.length, size))
         server = _server(ops, case)
         got = _chunks(server, _sequence(case), cuts)
-        _compare("schedule.windows", case, got, wanted, f"{size} rows at a time", server)
+        _compare("schedule.windows", case, got, wanted, f"{plural(size, 'row')} at a time", server)
 
 
 @invariant("schedule", needs={"rejected drafts", "accepted drafts"}, edges=schedule_edges)
@@ -109,7 +109,7 @@ def rollback(ops: Any, case: Schedule) -> None:
         sequence.inputs = torch.cat([truth[: at + kept], drafts[at + kept :]])
         parts.append(server.step([(sequence, count)])[0][:kept])
         sequence.cached, sequence.inputs = at + kept, truth
-    how = f"in verify windows of {case.window} rows of which {1 + case.accepted} are kept"
+    how = f"in verify windows of {plural(case.window, 'row')}, {1 + case.accepted} of them kept"
     _compare("schedule.rollback", case, torch.cat(parts), _one_shot(ops, case), how, server)
 
 

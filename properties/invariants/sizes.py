@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from properties import explain
 from properties.cases import FAR, Forward, Layout, Metadata, edges, metadata_edges
 from properties.contents import bits
 from properties.invariants.caches import compare as compare_caches
 from properties.invariants.caches import difference
 from properties.invariants.metadata import compare
 from properties.invariants.run import compare_bits, exact, forward, number, ran, refuses_view
+from properties.number_words import plural
 from properties.tally import invariant
 from properties.tensors import build, expected_cache
 from properties.tiles import POWERS
@@ -120,7 +120,7 @@ def _as_reference(ops: Any, property_name: str, case: Forward) -> None:
     cache, wanted = batch.guarded["cache"], expected_cache(batch)
     wrong = (bits(cache.memory) != bits(wanted)).nonzero().flatten()
     if len(wrong):
-        but = f"{explain.plural(len(wrong), 'element')} of the cache's memory differ"
+        but = f"{plural(len(wrong), 'element')} of the cache's memory differ"
         raise difference(ops, property_name, batch, int(wrong[0]), number(wanted[wrong[0]]), but)
 
 

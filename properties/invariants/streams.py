@@ -10,10 +10,10 @@ import torch
 
 from properties.cases import Streams, streams_edges
 from properties.contents import bits
-from properties.explain import differ
 from properties.invariants.caches import difference
 from properties.invariants.run import compare_bits, forward, number, ran
 from properties.memory import Guarded
+from properties.number_words import differ
 from properties.tally import invariant
 from properties.tensors import Batch, build
 from properties.verdict import Violation

@@ -96,23 +96,26 @@ def poisoned_edges(case: Forward) -> frozenset[str]:
     return edges(case) | {"poison in the cache" if found[1] < found[2] else "poison in x"}
 
 
-def _poison(batch: Batch, index: int, at: int, cached: int, value: float) -> None:
-    """Puts a value into one input, in x or in the cache, for every request that shares it."""
+def _poison(batch: Batch, index: int, at: int, cached: int, value: float) -> str:
+    """Puts a value into one input, in x or in the cache, for every request that shares it: which one, in words."""
     case, geometry = batch.case, batch.case.geometry
     channel, N = case.seed % geometry.C, geometry.N
     if at >= cached:
-        batch.x[case.first_rows[index] + at - cached, channel] = value
+        row = case.first_rows[index] + at - cached
+        batch.x[row, channel] = value
         batch.inputs[index][at, channel] = value
-        return
+        return f"x[{row}] (channel {channel}) is {value:g}"
     block, inside = divmod(case.requests[index].start - cached + at, N)
     physical = batch.placement.blocks[index][block]
-    batch.cache[physical, channel // geometry.ws, inside, geometry.off_s + channel % geometry.ws] = value
+    head, d = channel // geometry.ws, geometry.off_s + channel % geometry.ws
+    batch.cache[physical, head, inside, d] = value
     for other, (request, inputs) in enumerate(zip(case.requests, batch.inputs, strict=True)):
         context = len(inputs) - request.length
         for offset in range(context):
             block, within = divmod(request.start - context + offset, N)
             if within == inside and batch.placement.blocks[other][block] == physical:
                 inputs[offset, channel] = value
+    return f"block {physical} offset {inside}, head {head}, d {d} (channel {channel}) is {value:g}"
 
 
 NONFINITE = NEEDS | {"negative slot inside a request", "poison in the cache", "poison in x"}
@@ -128,7 +131,7 @@ def nan_containment(ops: Any, case: Forward) -> None:
     if (found := _poisoned_input(case)) is None:
         return
     value = (float("nan"), float("inf"), float("-inf"))[case.seed // 3 % 3]
-    _poison(poisoned, *found, value)
+    where = _poison(poisoned, *found, value).replace("nan", "NaN")
     for guarded in poisoned.guarded.values():
         guarded.settle()
     got = forward(ops, poisoned, "values.nan_containment")
@@ -138,7 +141,11 @@ def nan_containment(ops: Any, case: Forward) -> None:
     if case.activation is not None and value == value:
         wanted[reached] = got[reached]  # the SiLU of an infinity is what its formula gives: 0, NaN or an infinity
     both = got.isnan() & wanted.isnan()  # a NaN's payload may change on its way
-    compare_bits(ops, "values.nan_containment", poisoned, got.masked_fill(both, 0.0), wanted.masked_fill(both, 0.0))
+    try:
+        compare_bits(ops, "values.nan_containment", poisoned, got.masked_fill(both, 0.0), wanted.masked_fill(both, 0.0))
+    except Violation as violation:
+        violation.let += f"; {where}"
+        raise
 
 
 @invariant("values", needs={"cached tap", "tap of this forward", "many elements"}, edges=edges)

@@ -10,7 +10,8 @@ from typing import Any
 
 from properties import catalogue, configurations, tally
 from properties.judge import Judge
-from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size
+from properties.number_words import counted
+from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size, total
 
 VERSION = (
     1  # of the schema: fields may be added under the same number, none is renamed, removed or given another meaning
@@ -98,6 +99,12 @@ def property_of(test: str) -> str | None:
     return _PROPERTY_OF.get(test.partition("[")[0])
 
 
+def variant(test: str) -> str:
+    """What a test's id has in brackets beside a dtype: the bug, say, whose life it is."""
+    parts = test.partition("[")[2].removesuffix("]").split("-")
+    return "-".join(part for part in parts if part not in DTYPES)
+
+
 _PROPERTY_OF = {catalogue.test_of(entry.name): entry.name for entry in catalogue.entries()}
 
 
@@ -175,11 +182,8 @@ def failing(report: dict[str, Any]) -> list[dict[str, Any]]:
 def totals_line(report: dict[str, Any]) -> str:
     """`2 violated, 48 hold, 1 not judged; 9,131 cases in 121 s`."""
     totals = report["totals"]
-    parts = [
-        f"{totals[kind]} {'hold' if kind == HOLDS and totals[kind] != 1 else kind}"
-        for kind in (VIOLATED, HOLDS, NOT_JUDGED)
-    ]
-    return f"{', '.join(parts)}; {totals['cases']:,} cases in {report['run']['seconds']:,.0f} s"
+    parts = [total(totals[kind], kind) for kind in (VIOLATED, HOLDS, NOT_JUDGED)]
+    return f"{', '.join(parts)}; {counted(totals['cases'], 'case')} in {report['run']['seconds']:,.0f} s"
 
 
 def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -201,9 +205,8 @@ def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _launches(report: dict[str, Any]) -> list[str]:
-    words = {0: "never run: not judged", configurations.PRUNED: "always pruned away"}
     return [
-        f"{kernel}: {one}: {words.get(count, f'{count:,} launches')}"
+        f"{kernel}: {one}: {configurations.in_words(count)}"
         for kernel, counts in report["configurations"].items()
         for one, count in counts.items()
     ]

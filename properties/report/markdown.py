@@ -9,7 +9,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from properties.report.document import environment_lines, failing, reproduction, totals_line
+from properties.number_words import counted
+from properties.report.document import environment_lines, failing, reproduction, totals_line, variant
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
 MOST_BYTES = 65_000  # a comment takes 65,536 characters; the rest is for what a workflow may put around it
@@ -22,7 +23,7 @@ Report = dict[str, Any]
 
 def rendered(report: Report) -> str:
     """Verdict, properties, environment, and failing cases in folded sections, cut where a comment would be too long."""
-    failures = [(one, found) for one in failing(report) if (found := _found(one))]
+    failures = [(one, found) for one in failing(report) for found in _told_apart(one)]
     head = "\n".join([*_verdict(report), "", *_table(report, bool(failures)), "", *_environment(report), ""])
     head = cut(head, MOST_BYTES - 2_000)
     room = MOST_BYTES - _bytes(head) - 500
@@ -36,6 +37,14 @@ def rendered(report: Report) -> str:
         told.append(section)
         room -= _bytes(section) + 1
     return "\n".join([head, *told]).rstrip() + "\n"
+
+
+def _told_apart(one: Report) -> list[list[Report]]:
+    """What is to be told of a property, one list for each bug where its tests are of several."""
+    found: dict[str, list[Report]] = {}
+    for each in _found(one):
+        found.setdefault(variant(each.get("test", "")), []).append(each)
+    return list(found.values())
 
 
 def _found(one: Report) -> list[Report]:
@@ -127,14 +136,14 @@ def _beside(word: str, root: str) -> str:
 
 def _headline(found: Report) -> str:
     """A violation's first line without its first word, as HTML that links nobody."""
-    dtype = f" ({found['dtype']})" if found.get("dtype") else ""
+    which = ", ".join(filter(None, (variant(found.get("test", "")), found.get("dtype"))))
     words = found["headline"].removeprefix("Violation: ")
-    return f"<code>{html.escape(cut(' '.join(words.split()), 400))}</code>{dtype}"
+    return f"<code>{html.escape(cut(' '.join(words.split()), 400))}</code>{f' ({which})' * bool(which)}"
 
 
 def _unfolded(left: list[str], room: int) -> list[str]:
     """The failures that no section has room for: their first lines, as many as fit, and how many there are."""
-    more = "1 more violated property" if len(left) == 1 else f"{len(left)} more violated properties"
+    more = counted(len(left), "more failure")
     lines = [f"{more}, told in full in report.html:", ""]
     for number, line in enumerate(left):
         room -= _bytes(line) + 3

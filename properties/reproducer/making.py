@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from properties.engines.base import Ops
+from properties.lives import Life
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
 from properties.reproducer.events import Event, Place, Unwritable, Version
@@ -26,6 +27,7 @@ from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
 from properties.reproducer.text import Subject, text
+from properties.scenarios import public_bug
 from properties.surroundings import restored
 from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation, by_size
@@ -48,9 +50,10 @@ class Recorded:
         return self.labels.comparisons
 
 
-def file_name(property_name: str) -> str:
-    """`repro_values_dense_exact.py` of values.dense_exact."""
-    return f"repro_{property_name.replace('.', '_')}.py"
+def file_name(violation: Violation) -> str:
+    """`repro_values_dense_exact.py` of values.dense_exact; of the lives of public bugs one for each bug."""
+    bug = public_bug(violation.case) if isinstance(violation.case, Life) else ""
+    return f"repro_{'_'.join([*violation.property_name.split('.'), *filter(None, [bug])])}.py"
 
 
 def record(ops: Ops, violation: Violation) -> Recorded:
@@ -75,7 +78,7 @@ def record(ops: Ops, violation: Violation) -> Recorded:
 def reproduce(ops: Ops, violation: Violation) -> str:
     """The text of a script that was run, and exits 1 as the suite failed. Raises Unwritable."""
     recorded = record(ops, violation)
-    name = file_name(violation.property_name)
+    name = file_name(violation)
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
     sliced = evidence.needed(recorded.events, recorded.versions, end.asked)
@@ -143,7 +146,7 @@ def write(folder: Path, ops: Ops, violation: Violation) -> Path:
     Of several scripts of one property, as of its dtypes, which several processes may write, that of the smallest case
     stays.
     """
-    path = folder / file_name(violation.property_name)
+    path = folder / file_name(violation)
     try:
         script = reproduce(ops, violation)
     except Unwritable:
@@ -178,6 +181,6 @@ def _case(script: str) -> str:
 
 def forget(folder: Path) -> None:
     """Removes the scripts that an earlier run has written into a folder, and nothing else."""
-    for path in folder.glob(file_name("*")):
+    for path in folder.glob("repro_*.py"):
         if path.is_file() and path.read_text(errors="replace").startswith(HEAD):
             path.unlink()

@@ -13,7 +13,7 @@ KERNEL = r"At: +\S+\.py:\d+ in \w+: "  # of a Triton kernel, so on the engine th
 WORDS: dict[str, tuple[str, ...]] = {
     "block_size_is_W": (TAP + r"block \d+ offset \d+.*, meant block \d+ offset \d+",),
     "window_lost": (TAP + r"nowhere, meant block \d+ offset \d+",),
-    "store_in_read_block": MISSING,
+    "store_in_read_block": (*MISSING, r"x\[\d+\] channel \d+ was stored to block \d+, .* instead"),
     "pads_in_slot_0": NO_SLOT,
     "only_minus_one_is_pad": NO_SLOT,
     "pad_output_unset": (r"row \d+ has slot -\d+", "NaN whatever the inputs are, as memory that nobody has written"),
@@ -37,7 +37,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "off_s_ignored_on_read": (TAP + r"block \d+ offset \d+ \(.*d = \d+, outside of the stream's",),
     "off_s_ignored_on_write": (r"it holds x\[\d+\] channel \d+, which belongs at block",),
     "first_row_from_cache": (TAP + r"block \d+ offset \d+ \(the slot of x\[\d+\].*, meant x\[\d+\]",),
-    "taps_before_start": (TAP + r".*but should be 0: position -\d+ is before the start",),
+    "taps_before_start": (
+        TAP + r".*but should be 0: position -\d+ is before the start",
+        "as if the (row|position) were clamped to",
+    ),
     "scaled_weights": (r"less the residual leaves 0\.0009995 of 1, as if it counted 1\.001 times",),
     "writes_x": (r"x\[row \d+, channel \d+\]", "x is an input, which the operator must not write"),
     "returns_x": ("returned memory of its argument x|x is an input, which the operator must not write",),
@@ -66,7 +69,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "search_one_step_short": (r"row \d+ belongs to request \d+", r"request \d+, which has .* was taken as owner, \d"),
     "empty_requests_own": (r"request \d+, which is empty, was taken as owner",),
     "stale_tail": (r"row \d+ is padding and must be 0", "it was not written: it holds what the buffer held before"),
-    "one_row_beyond": (r"row \d+ lies outside the \d+ padded rows", "it was written"),
+    "one_row_beyond": (r"row \d+ .*must stay as it is", "it was written"),
     "guard_turned_round": ("given a .* one row too small was accepted|raised ValueError",),
     "draws_random_numbers": ("the state of torch's random numbers",),
     "changes_default_dtype": ("changed torch's default dtype from torch.float32",),
@@ -75,7 +78,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "upstream: PAD rows stored to slot 0": (KERNEL + r"tl\.store\(dst", *NO_SLOT),
     "upstream: query_start compared off by one": (KERNEL + r"(xt|cv) = tl\.load", TAP + r".*meant x\[\d+\]"),
     "upstream: a lost mask": (r"pos = tl\.load\(pos_ptr \+ toff\)",),
-    "upstream: a lost mask in the metadata": (r"\.py:\d+ in _seq_metadata_kernel: |lies outside the \d+ padded rows",),
+    "upstream: a lost mask in the metadata": (r"\.py:\d+ in _seq_metadata_kernel: |must stay as it is",),
     "upstream: the residual dropped": ("the value without the residual",),
     "upstream: the residual of the next channel": (
         KERNEL + r"acc \+= tl\.load\(x_ptr",

@@ -105,7 +105,7 @@ def test_counts_come_home_from_workers(tmp_path):
     counts = held(printed)
     assert len(counts) > 1
     assert min(counts.values()) >= 60
-    assert f"{len(counts)} holds, 0 violated, 0 not judged; {sum(counts.values()):,} cases" in printed
+    assert f"{len(counts)} hold, 0 violated, 0 not judged; {sum(counts.values()):,} cases" in printed
 
 
 def test_what_was_not_reached_is_no_pass(tmp_path, monkeypatch):

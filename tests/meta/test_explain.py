@@ -148,7 +148,7 @@ def probed(candidate: Plain) -> Violation:
         (OtherChannel(), "tap 3 came from x[0] (channel 1), meant channel 0"),
         (WeightOfNeighbour(), "is multiplied by weight column 0 of channel 1, not of channel 0"),
         (Clamped(), "but each tap gives 50 for an input of 128 and a weight of 1; what came"),
-        (Biased(), "with all weights 0, inputs of 0 give 1; "),
+        (Biased(), "with all weights 0 and no residual, inputs of 0 give 1; "),
         (HalfResidual(), "has its weight, but with all weights 0 and the residual, inputs of 1 give 0.5; what came"),
     ],
 )

@@ -36,6 +36,24 @@ def test_cases_of_one_size():
     assert told(*reports) == [SHORT.format("a"), TEXT, SHORT.format("a")]
 
 
+def test_the_bugs_of_one_property():
+    """Are told in full each, by the smallest case of their dtypes."""
+    test = "tests/test_history.py::test_public_bugs[{}]"
+    names = [test.format(one) for one in ("bf16-recycled_nan", "fp16-recycled_nan", "bf16-rejected_drafts")]
+    reports = [
+        failure(name, case, name="history.public_bugs")
+        for name, case in zip(names, ("F(1)", "F", "F(22)"), strict=True)
+    ]
+    assert told(*reports) == [SHORT.format(names[1]), TEXT, TEXT]
+
+
+def test_a_property_that_another_test_has_seen():
+    """Is told once: whose test it was says nothing of it."""
+    names = [f"tests/test_history.py::test_public_bugs[bf16-{one}]" for one in ("recycled_nan", "rejected_drafts")]
+    reports = [failure(name, case, name="cache.process_frame") for name, case in zip(names, ("F(1)", "F"), strict=True)]
+    assert told(*reports) == [SHORT.format(names[1]), TEXT]
+
+
 def test_other_properties():
     """Are told in full too, and what violates none stays as it is."""
     passed = SimpleNamespace(nodeid="d", longrepr=None)

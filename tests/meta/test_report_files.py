@@ -184,7 +184,7 @@ def test_the_comment_is_short_enough(count, size):
     text = markdown.rendered({**report(), "properties": [{**one, "name": f"values.p{n}"} for n in range(count)]})
     assert len(text.encode()) <= MOST_BYTES
     assert text.count("<details>") == text.count("</details>")
-    told, more = text.count("<summary>❌"), re.search(r"(\d+) more violated propert(?:y|ies), told", text)
+    told, more = text.count("<summary>❌"), re.search(r"(\d+) more failures?, told", text)
     assert told >= 1
     assert told + (int(more[1]) if more else 0) == count
     listed, rest = text.count("\n- <code>"), re.search(r"- … and (\d+) more", text)
@@ -193,13 +193,24 @@ def test_the_comment_is_short_enough(count, size):
 
 def test_dtypes_of_one_property():
     """Tells the smallest case in full and the first lines of the others, some of them."""
-    found = [outcome(violation(), f"tests/test_values.py::test_dense_exact[fp32-{number}]") for number in range(9)]
+    found = [outcome(violation(), "tests/test_values.py::test_dense_exact[fp32]")] * 9
     small = outcome(replace(violation(), case=Forward()), "tests/test_values.py::test_dense_exact[bf16]")
     text = markdown.rendered(report(*found, small))
     assert text.count("<summary>❌") == text.count("Failing case: ") == 1
     assert "Failing case: Forward()" in text
     assert text.count("\n- <code>out[") == 5
     assert "\n- … and 4 more\n" in text
+
+
+def test_the_bugs_of_one_property():
+    """Have a section each, which names the bug, with its dtypes in it."""
+    test = "tests/test_history.py::test_public_bugs[{}]"
+    names = ("bf16-recycled_nan", "fp16-recycled_nan", "bf16-rejected_drafts")
+    found = replace(violation(), property_name="history.public_bugs")
+    text = markdown.rendered(report(*(outcome(found, test.format(name)) for name in names)))
+    summaries = "".join(re.findall(r"<summary>❌ .*</summary>", text))
+    assert re.findall(r"\((\w+), \w+\)", summaries) == ["recycled_nan", "rejected_drafts"]
+    assert text.count("(recycled_nan, ") == 2
 
 
 def test_cutting():

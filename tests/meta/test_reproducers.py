@@ -76,7 +76,7 @@ def made(folder: Path, module: str, name: str, made: str, engine: Engine | None 
 def check(ops: Ops, found: Violation | None, correct: str) -> str:
     """Writes the script of a violation, runs it with the faulty and with a correct kernel, and returns it."""
     assert found is not None
-    script, name = reproduce(ops, found.explain()), file_name(found.property_name)
+    script, name = reproduce(ops, found.explain()), file_name(found)
     code, printed = run(script, ops, name)
     assert code == 1
     assert is_told(found, script, printed), f"{found.headline}\nis told as\n{printed}"

@@ -81,9 +81,9 @@ def test_a_run_with_skips(tmp_path, workers):
     asked = ("-v", "-n", workers, "tests/test_metadata.py", "--candidate", path)
     code, printed = called(*asked, "--skips", str(skips))
     assert code == 0, printed
-    assert f"skips: {skips}, 1 lines" in printed
+    assert f"skips: {skips}, 1 line" in printed
     assert re.search(rf"not judged metadata\.searchsorted +skipped: {LINK} \(one step short\)", printed)
-    assert "2 holds, 0 violated, 1 not judged" in printed
+    assert "2 hold, 0 violated, 1 not judged" in printed
     assert called(*asked)[0] == 1
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from properties.cases import Forward
-from properties.explain import owner, plural
+from properties.explain import owner
+from properties.number_words import plural
 from properties.paging import Placement, place
 from properties.report.pictures.svg import (
     CELL_HEIGHT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from properties.explain import plural
+from properties.number_words import plural
 from properties.report.pictures.svg import INNER, MARGIN, Box, Drawing, gaps, left_out, shown
 from properties.verdict import Spread, Violation
 

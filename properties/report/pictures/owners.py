@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from properties.cases import Metadata
-from properties.explain import plural
+from properties.number_words import plural
 from properties.report.pictures.svg import Cell, Drawing, cell_width, gaps, left_out, shown
 from properties.verdict import Violation
 

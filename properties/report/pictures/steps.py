@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from properties.cases import Schedule
-from properties.explain import plural
 from properties.lives import Admit, Deed, Fork, Free, LetGo, Life, Preempt, Rows, Step, WarmUp
+from properties.number_words import counted, plural
 from properties.replays import Replays
 from properties.report.pictures.svg import (
     INNER,
@@ -148,7 +148,7 @@ def _rows(rows: Rows) -> str:
 
 @_words.register
 def _(step: WarmUp) -> tuple[str, list[str]]:
-    return "warm-up", [f"{step.rows} rows, {step.requests} reqs"]
+    return "warm-up", [counted(step.rows, "row"), counted(step.requests, "request")]
 
 
 @_words.register(LetGo)

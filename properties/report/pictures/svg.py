@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from xml.etree import ElementTree
 
+from properties.number_words import counted
+
 WIDTH = 360.0
 MARGIN = 8.0
 INNER = WIDTH - 2 * MARGIN
@@ -189,4 +191,4 @@ def gaps(indices: Sequence[int]) -> set[int]:
 def left_out(total: int, count_shown: int, noun: str) -> str:
     """`… 280 more rows`, or nothing where all are shown."""
     more = total - count_shown
-    return f"… {more:,} more {noun}{'s' if more != 1 else ''}" if more > 0 else ""
+    return f"… {counted(more, f'more {noun}')}" if more > 0 else ""

@@ -1,0 +1,93 @@
+"""Lines: which line of a kernel read or stored what a probe found wrong, where the engine sees accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from properties.cells import address
+from properties.found_words import wrong_weights
+from properties.probing import Found, Probe
+from properties.ttir import Accesses, Lane
+
+
+def writer(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> Lane | None:
+    """The lane that stored an element of the output last."""
+    stores = accesses.stores(address(out, index)) if accesses is not None else []
+    return stores[-1][1] if stores else None
+
+
+def loaded(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
+    """The line of the load by which a lane read an address."""
+    loads = accesses.loads(where, lane) if accesses is not None and lane is not None else []
+    return loads[-1].place if loads else ""
+
+
+def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
+    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read."""
+    if accesses is None or lane is None:
+        return ""
+    meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
+    for tap in (tap for tap in found.taps if tap.is_wrong):
+        number, cells = probe.number(tap.meant), found.cells[tap.index]
+        if tap.is_repeated:
+            return _repeated([load.place for load in accesses.loads(probe.inputs.address(cells[0]), lane)])
+        if number is None or cells:
+            return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
+        tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
+        return _missed(accesses, lane, probe.inputs.address(number), tensor)
+    for tap in wrong_weights(found.taps, probe.channel):
+        if tap.weight and (line := loaded(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
+            return line
+    own = probe.inputs.number("x", (probe.row, probe.channel))
+    return _reading(
+        accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
+    )
+
+
+def _missed(accesses: Accesses, lane: Lane, where: int, tensor: torch.Tensor) -> str:
+    """The line that did not load an address of a tensor; none where it did, and what was read went astray later."""
+    done = {load.place for load in accesses.loads(where, lane, is_own=True)}
+    if masked := [load.place for load in accesses.loads(where, lane, is_masked=True) if load.place not in done]:
+        return f"{masked[0]} (masked off)"
+    for load, is_outside in accesses.missed_loads(tensor, lane) if not done else ():
+        return f"{load.place} ({'masked off, or outside of the tensor' if is_outside else 'masked off'})"
+    return ""
+
+
+def _reading(accesses: Accesses, lane: Lane, read: Sequence[tuple[int, bool]]) -> str:
+    """The line that loads one of these addresses; of one that must be read, the only one that does so repeatedly."""
+    for where, is_meant in sorted(read, key=lambda one: one[1]):
+        lines = [load.place for load in accesses.loads(where, lane)]
+        if lines and (not is_meant or len(set(lines)) == 1):
+            return lines[-1]
+        if line := _repeated(lines):
+            return line
+    return ""
+
+
+def _repeated(lines: Sequence[str]) -> str:
+    """The only line that is there more than once; empty where none is, or several are."""
+    repeated = {line for line in lines if lines.count(line) > 1}
+    return repeated.pop() if len(repeated) == 1 else ""
+
+
+def unwritten(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> str:
+    """The line that should have stored an element of the output: masked off there, or the only one that stores any."""
+    if accesses is None:
+        return ""
+    if masked := stored(accesses, address(out, index)):
+        return masked
+    places = {one.place for one in accesses.entries if one.is_store and one.buffer.address == out.data_ptr()}
+    return f"{places.pop()} (elsewhere)" if len(places) == 1 else ""
+
+
+def stored(accesses: Accesses | None, where: int) -> str:
+    """The line that stored to an address last, or that would have with its lanes masked off."""
+    if accesses is None:
+        return ""
+    if stores := accesses.stores(where):
+        return stores[-1][0].place
+    masked = accesses.masked_stores(where)
+    return f"{masked[-1][0].place} (masked off)" if masked else ""

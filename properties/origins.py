@@ -1,0 +1,103 @@
+"""Origins: where an element's taps really came from: read back from the cache, clamped, or another element's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from properties.contents import bits
+from properties.probing import Found, Probe, single
+from properties.verdict import Source, Tap
+
+
+def find(probe: Probe) -> Found:
+    """What a probe finds, with rows of x that were read back from the cache as what they are. Raises TooLong."""
+    found = probe.find()
+    if not found.is_complete:
+        return found
+    cells = [_read_back(probe, tap.index, its) for tap, its in zip(found.taps, found.cells, strict=True)]
+    taps = [
+        replace(tap, came=probe.came(now)) if now != before else tap
+        for tap, now, before in zip(found.taps, cells, found.cells, strict=True)
+    ]
+    is_shifted = all(tap.is_wrong for tap in taps if tap.meant.kind != "nothing")  # then all of the window moved
+    taps = [tap if is_shifted else _clamped(probe, tap) for tap in taps]
+    return replace(found, taps=tuple(taps), cells=cells)
+
+
+def _read_back(probe: Probe, tap: int, cells: list[int]) -> list[int]:
+    """The cells of a tap, those of the cache in place of rows of x that are read from where this forward stores them.
+
+    Both hold the same then, unless the row is stored elsewhere: so its slot is another one in this call. A tap that
+    is right this way is so by the order of a store and a load alone.
+    """
+    read = list(cells)
+    for cell in dict.fromkeys(cells):
+        name, index = probe.inputs.place(cell)
+        if name != "x" or index is None or probe.call.slot(index[0]) < 0:
+            continue
+        slots, cache = probe.call.arguments["slot_mapping"], probe.call.arguments["cache"]
+        taken = set(slots.tolist())
+        free = (slot for slot in range(len(cache) * int(probe.call.arguments["block_size"])) if slot not in taken)
+        if (slot := next(free, None)) is None:
+            continue
+        moved = slots.clone()
+        moved[index[0]] = slot
+        kept = probe.inputs.number("cache", probe.call.stored_at(*index))
+        count = probe.value(single(probe.inputs, kept), probe.one_hot(tap), slot_mapping=moved)
+        for _ in range(int(count) if count in range(1, cells.count(cell) + 1) else 0):
+            read[read.index(cell)] = kept
+    return read
+
+
+def is_raced(tap: Tap) -> bool:
+    """Whether a tap that should come from this forward's rows was read from the cache, where they are stored."""
+    return tap.meant.kind == "x" and tap.came is not None and tap.came.kind == "cache"
+
+
+def _clamped(probe: Probe, tap: Tap) -> Tap:
+    """A tap, with a note where clamping a row or a position gives the wrong place that it came from."""
+    if not tap.is_wrong or tap.came is None or tap.meant.position is None or tap.meant.kind == "x":
+        return tap
+    note = "; ".join(filter(None, (tap.came.note, _clamping(probe, tap.came))))
+    return replace(tap, came=replace(tap.came, note=note))
+
+
+def _clamping(probe: Probe, came: Source) -> str:
+    call, row = probe.call, probe.row
+    first = call.first_row(row)
+    if came.kind == "x" and came.row in (0, first):
+        which = "the request's first" if came.row == first else "the first of all"
+        return f"as if the row were clamped to {came.row}, {which}"
+    table = call.before("block_table")
+    owner = int(call.before("seq_idx")[row])
+    if came.kind == "cache" and came.offset == 0 and table.shape[1] and came.block == int(table[owner, 0]):
+        return "as if the position were clamped to 0"
+    return ""
+
+
+def another(probe: Probe, found: Found) -> tuple[int, int] | None:
+    """The row and channel whose taps, weights and residual an element has, though its own row was read rightly.
+
+    That is so where the input of its row is in its slot afterwards, as far as it has one: what is wrong is the store.
+    """
+    call, own = probe.call, (probe.row, probe.channel)
+    newest = found.added if call.arguments["use_residual"] else found.cells[-1]
+    name, index = probe.inputs.place(newest[0]) if found.is_complete and len(newest) == 1 else ("", None)
+    if name != "x" or index is None or index == own or call.slot(index[0]) < 0:
+        return None
+    row, channel = index
+    for tap, meant, cells in zip(found.taps, call.meant(row, channel), found.cells, strict=True):
+        number = probe.number(meant.meant)
+        if cells != [one for one in (number,) if one is not None] or tap.weight not in (None, (channel, tap.index)):
+            return None
+    return (row, channel) if _is_in_its_slot(probe) else None
+
+
+def _is_in_its_slot(probe: Probe) -> bool:
+    """Whether the input of the probed row was stored to its slot, if it has one: so the row was read from its place."""
+    call, own = probe.call, (probe.row, probe.channel)
+    if call.slot(probe.row) < 0:
+        return True
+    where = probe.inputs.number("cache", call.stored_at(*own)) - probe.inputs.first["cache"]
+    held = probe.after["cache"].flatten()[where : where + 1].cpu()
+    return bool(bits(held) == bits(call.before("x")[own].reshape(1)))
