@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import torch
 
 from properties.engines.base import Ops
+from properties.printable import printable
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
 from properties.reproducer.events import Event, Place, Unwritable, Version
@@ -31,6 +33,7 @@ from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation, by_size
 
 HEAD = '"""Violation: '  # how every script begins
+MOST_SHOWN = 200  # characters of a line that a script printed
 
 
 @dataclass
@@ -79,7 +82,7 @@ def reproduce(ops: Ops, violation: Violation) -> str:
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
     sliced = evidence.needed(recorded.events, recorded.versions, end.asked)
-    why, too_large, second = "", "", ""
+    why, too_large, second = "", "", None
     for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
         if how is not None and not is_large(events):
             continue
@@ -93,14 +96,24 @@ def reproduce(ops: Ops, violation: Violation) -> str:
             too_large = too_large or str(error)
             continue
         code, printed = run(script, ops, name)
+        note = "" if narrow.is_told_alike(printed) else parts.NOTE
+        finished = replace(subject, shown=_shown(printed, violation.property_name) + note)
+        made = partial(text, finished, events, recorded.versions, narrow, keep)
         if code == 1 and narrow.is_told(printed):
-            return script
+            return made()
         if code == 1 and how is not None and narrow.is_told(printed, loosely=True):
-            second = second or text(replace(subject, note=parts.NOTE), events, recorded.versions, narrow, keep)
+            second = second or made
         why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
     if second:
-        return second
-    raise Unwritable(too_large or f"no script fails as the suite did: {why}")
+        return second()
+    raise Unwritable(too_large or f"written as a script the case does not fail as the judge told it ({why})")
+
+
+def _shown(printed: str, about: str) -> str:
+    """What a script printed itself, for its own head: up to its verdict; of a hazard, the first line or two of it."""
+    lines = [printable(line)[:MOST_SHOWN] for line in printed.strip().splitlines()]
+    ends = [number for number, line in enumerate(lines) if line.startswith(about)]
+    return parts.SHOWN.format(printed="\n".join(f"    {line}" for line in lines[: ends[-1] + 1 if ends else 3]))
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
