@@ -13,6 +13,11 @@ from properties.engines.base import Engine, Ops
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """`1 case`, `9,131 cases`, `0 cases`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 @dataclass
 class Judge:
     """A loaded candidate on a chosen engine; `specialisations` adds up those of the run's other processes."""
@@ -79,7 +84,8 @@ class Judge:
             what, reason = tally.verdict(name, count)
             cases = f"{count.judged:>7,} {'case ' if count.judged == 1 else 'cases'}"
             if what == VIOLATED:  # these are the others
-                reason = "; ".join(filter(None, (reason, f"{cases.strip()} held" if count.judged else "")))
+                held = f"{counted(count.judged, 'case')} held" if count.judged else ""
+                reason = "; ".join(filter(None, (reason, held)))
             shown = cases if count.judged and what != VIOLATED else " " * len(cases)
             lines.append(f"{what:<10} {name:<28} {shown}  {reason}".rstrip())
             for example in count.examples.values():
@@ -94,7 +100,7 @@ class Judge:
         lines += configurations.lines()
         lines += surroundings.lines()
         compiled = "unknown" if (known := self.compiled()) is None else f"{known:,}"
-        lines.append(f"{totals}; {cases_in_all:,} cases; specialisations compiled: {compiled}")
+        lines.append(f"{totals}; {counted(cases_in_all, 'case')}; specialisations compiled: {compiled}")
         return lines
 
     def compiled(self) -> int | None:

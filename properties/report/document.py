@@ -6,10 +6,11 @@ import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from properties import catalogue, configurations, tally
-from properties.judge import Judge
+from properties.judge import Judge, counted
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size
 
 VERSION = (
@@ -179,7 +180,7 @@ def totals_line(report: dict[str, Any]) -> str:
         f"{totals[kind]} {'hold' if kind == HOLDS and totals[kind] != 1 else kind}"
         for kind in (VIOLATED, HOLDS, NOT_JUDGED)
     ]
-    return f"{', '.join(parts)}; {totals['cases']:,} cases in {report['run']['seconds']:,.0f} s"
+    return f"{', '.join(parts)}; {counted(totals['cases'], 'case')} in {report['run']['seconds']:,.0f} s"
 
 
 def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -203,13 +204,32 @@ def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
 def _launches(report: dict[str, Any]) -> list[str]:
     words = {0: "never run: not judged", configurations.PRUNED: "always pruned away"}
     return [
-        f"{kernel}: {one}: {words.get(count, f'{count:,} launches')}"
+        f"{kernel}: {one}: {words.get(count, counted(count, 'launch', 'launches'))}"
         for kernel, counts in report["configurations"].items()
         for one, count in counts.items()
     ]
 
 
 def reproduction(text: str) -> tuple[str, str]:
-    """What a failure's text says about seeing it again: the command, and the lines about a script that follow it."""
-    command, _, script = text.partition("Reproduce:")[2].strip().partition("\n")
-    return command, "\n".join(" ".join(line.split()) for line in script.splitlines())
+    """What a failure's text says about seeing it again: the command, and where a script is or why there is none."""
+    command, _, rest = text.partition("Reproduce:")[2].strip().partition("\n")
+    lines = [" ".join(line.split()) for line in rest.splitlines()]
+    return command, next((line for line in lines if line.startswith(("Script: ", "No script: "))), "")
+
+
+def scripts(violations: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """For each failing case of a property, the smallest first, the path of its script and why there is none, if so.
+
+    A property has one script, that of the smallest case for which one can be written: of the others none is left.
+    """
+    told = [reproduction(one["text"])[1].partition(": ") for one in violations]
+    owner = next((number for number, (what, _, _) in enumerate(told) if what == "Script"), None)
+    whose = "" if owner is None else f"{Path(told[owner][2]).name} is of the {_named(violations[owner])} case"
+    return [
+        (rest, "") if number == owner else ("", "; ".join(filter(None, (rest if what == "No script" else "", whose))))
+        for number, (what, _, rest) in enumerate(told)
+    ]
+
+
+def _named(violation: dict[str, Any]) -> str:
+    return str(violation["dtype"] or "smallest")

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 
+from properties import tally
 from properties.engines.base import Ops
 from properties.printable import printable
+from properties.report.reading import read
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
 from properties.reproducer.events import Event, Place, Unwritable, Version
@@ -56,10 +58,33 @@ def file_name(property_name: str) -> str:
     return f"repro_{property_name.replace('.', '_')}.py"
 
 
+def _invariant(property_name: str) -> Any:
+    group, name = property_name.split(".")
+    return getattr(importlib.import_module(f"properties.invariants.{group}"), name)
+
+
+def again(ops: Ops, property_name: str, case: str) -> Violation | None:
+    """The violation of a property by a case that was printed, counted nowhere. Raises Unwritable."""
+    invariant = _invariant(property_name)
+    try:
+        one = read(case)
+    except ValueError as error:
+        raise Unwritable(str(error)) from None
+    if not isinstance(one, kind := get_type_hints(invariant)["case"]):
+        raise Unwritable(f"{property_name} judges a {kind.__name__}, and this is a {type(one).__name__}")
+    with tally.apart():
+        try:
+            invariant(ops, one)
+        except NotJudged as reason:
+            raise Unwritable(str(reason)) from None
+        except Violation as found:
+            return found
+    return None
+
+
 def record(ops: Ops, violation: Violation) -> Recorded:
     """Judges the violation's case again, in the configuration that failed. Raises Unwritable."""
-    group, name = violation.property_name.split(".")
-    invariant = getattr(importlib.import_module(f"properties.invariants.{group}"), name)
+    invariant = _invariant(violation.property_name)
     for choice in range(ops.configurations if violation.configuration else 1):
         labels = Labels()
         recording = RecordingOps(ops, labels)
