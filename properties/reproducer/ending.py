@@ -65,7 +65,9 @@ def ending(
     """The way that tells this violation. Raises Unwritable."""
     got = str(violation.got)
     if got.startswith("has a hazard: never written"):
-        raise Unwritable("an element that nobody writes is found by the judge after the call, which no script can do")
+        raise Unwritable(
+            "only the judge sees that nobody writes an element; scripts of other properties show it as NaN"
+        )
     if violation.property_name.startswith("hazards.") and got.startswith("has a hazard"):
         return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0])
     if got.startswith("raised "):

@@ -74,11 +74,14 @@ def again(ops: Ops, property_name: str, case: str) -> Violation | None:
         raise Unwritable(f"{property_name} judges a {kind.__name__}, and this is a {type(one).__name__}")
     with tally.apart():
         try:
-            invariant(ops, one)
-        except NotJudged as reason:
-            raise Unwritable(str(reason)) from None
+            for choice in range(ops.configurations):
+                invariant(ops.configured(choice), one)
         except Violation as found:
             return found
+        except NotJudged as reason:
+            raise Unwritable(str(reason)) from None
+        except Exception as error:  # the rest of what is told of a run must not be lost over it
+            raise Unwritable(f"judging it again ended with {type(error).__name__}: {error}") from error
     return None
 
 
