@@ -201,7 +201,7 @@ def test_a_case_is_replayed():
         "test_dense_exact[bf16]'\npython -m properties.replay ../k.py values.dense_exact \"Forward(seed='1')\"\n```\n"
     )
     assert beneath in markdown.rendered(found)
-    assert f"test_dense_exact[bf16]&#39;\n{escape(replay)}</pre>" in page.rendered(found)
+    assert f'<pre tabindex="0">{escape(replay)}</pre>' in page.rendered(found)
 
 
 def test_what_was_seen_beside_is_seen_again():
