@@ -189,6 +189,18 @@ def test_what_cannot_be_written(property_name, why, tmp_path):
         reproduce(ops, found)
 
 
+def test_what_does_not_fail_as_a_script(tmp_path):
+    """Says what the script came to."""
+    source = "from tests.meta.candidates import plain\nis_judged = __name__ != 'candidate'  # as a script loads it\n"
+    source += "def fused_sconv(*given, **named):\n    return plain.fused_sconv(*given, **named) + is_judged\n"
+    ops = from_file(tmp_path / "candidate.py", source)
+    found = of_case(ops, values.dense_exact, Forward(Geometry(W=2)))
+    assert found is not None
+    words = r"does not fail as the judge told it \(exit code 0: values\.dense_exact holds in this case\)$"
+    with pytest.raises(Unwritable, match=words):
+        reproduce(ops, found)
+
+
 def test_every_setting_of_the_process_can_be_read():
     """A script reads what the judge forbids to change."""
     assert set(READ) == {setting.name for setting in SETTINGS if setting.is_forbidden}
