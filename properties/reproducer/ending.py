@@ -29,6 +29,7 @@ class Ending:
 
     asked: list[Version] = field(default_factory=list)
     told: str = ""
+    compared: int = 0  # elements
 
     def is_told(self, printed: str, loosely: bool = False) -> bool:
         """Whether a run that failed has failed as it should; `loosely`: what came out may be another wrong number."""
@@ -232,7 +233,7 @@ class Compared(Ending):
     def __init__(self, found: list[Pairs], told: str, wanted: str) -> None:
         asked = [one.got_version for one in found]
         asked += [one.wanted_version for one in found if one.wanted_version is not None]
-        super().__init__(asked, told)
+        super().__init__(asked, told, sum(len(one.got_at) for one in found))
         self.found, self.wanted = found, wanted
 
     def reduced(self, events: Sequence[Event], how: Reduction) -> tuple[Ending, dict[Place, torch.Tensor]]:
@@ -288,8 +289,7 @@ class Compared(Ending):
                 line = f"{line[:-1]}, is_loose=True)"
             note = f"  # and {one.left} more" if one.left else ""
             made.append(wrapped(f"wrong {'+' if number else ''}= {line}") + note)
-        total = sum(len(one.got_at) for one in self.found)
-        words = f"is violated, wrong elements: {{wrong}} of the {total} compared here"
+        words = f"is violated, wrong elements: {{wrong}} of the {self.compared} compared here"
         return [
             *made,
             f'print(PROPERTY, f"{words}" if wrong else "holds in this case")',

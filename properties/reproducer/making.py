@@ -125,7 +125,8 @@ def reproduce(ops: Ops, violation: Violation) -> str:
             continue
         code, printed = run(script, ops, name)
         note = "" if narrow.is_told_alike(printed) else parts.NOTE
-        finished = replace(subject, shown=_shown(printed, violation.property_name) + note)
+        scope = parts.ONE_CHANNEL if narrow.compared < end.compared else ""
+        finished = replace(subject, shown=_shown(printed, violation.property_name, scope) + note)
         made = partial(text, finished, events, recorded.versions, narrow, keep)
         if code == 1 and narrow.is_told(printed):
             return made()
@@ -137,11 +138,12 @@ def reproduce(ops: Ops, violation: Violation) -> str:
     raise Unwritable(too_large or f"written as a script the case does not fail as the judge told it ({why})")
 
 
-def _shown(printed: str, about: str) -> str:
+def _shown(printed: str, about: str, scope: str) -> str:
     """What a script printed itself, for its own head: up to its verdict; of a hazard, the first line or two of it."""
     lines = [printable(line)[:MOST_SHOWN] for line in printed.strip().splitlines()]
     ends = [number for number, line in enumerate(lines) if line.startswith(about)]
-    return parts.SHOWN.format(printed="\n".join(f"    {line}" for line in lines[: ends[-1] + 1 if ends else 3]))
+    kept = lines[: ends[-1] + 1 if ends else 3]
+    return parts.SHOWN.format(scope=scope, printed="\n".join(f"    {line}" for line in kept))
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:

@@ -14,10 +14,11 @@ Exit code 0: it holds, 1: it is violated, 2: cannot be told here.
 
 # What a script prints itself, under the words about the whole case that the judge has told.
 SHOWN = """
-The above tells the whole case, as the judge saw it. This script itself printed, when it was written:
+The above tells the whole case, as the judge saw it. {scope}When the script was written, it printed:
 
 {printed}
 """
+ONE_CHANNEL = "This script compares one channel alone.\n"
 NOTE = """
 Elements that no tap may read hold one number here, so numbers that come out, or the place of a hazard,
 are others than the judge told.

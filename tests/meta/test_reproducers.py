@@ -19,7 +19,7 @@ from properties.invariants import cache, graphs, history, values
 from properties.replays import Replays
 from properties.reproducer import Unwritable, forget, reproduce, write
 from properties.reproducer.making import file_name, run
-from properties.reproducer.parts import NOTE, READ
+from properties.reproducer.parts import NOTE, ONE_CHANNEL, READ
 from properties.scenarios import SCENARIOS, scenario
 from properties.surroundings import SETTINGS
 from properties.verdict import Violation
@@ -187,6 +187,15 @@ def test_what_cannot_be_written(property_name, why, tmp_path):
     assert found is not None
     with pytest.raises(Unwritable, match=f"^{why}$"):
         reproduce(ops, found)
+
+
+def test_one_channel_of_several(tmp_path):
+    """Is all that a long script compares, and it says so, for its count is smaller than the judge's."""
+    ops = Engine().bind(load(str(write_faulty("taps_reversed", tmp_path))))
+    small = Forward(Geometry(W=2), (Request(length=2),))
+    large = Forward(Geometry(ws=16, N=8, W=4, off_s=16, D=48), (Request(25, 5),))
+    every = [of_case(ops, values.dense_exact, case) for case in (small, large)]
+    assert [ONE_CHANNEL in check(ops, found, PLAIN) for found in every] == [False, True]
 
 
 def test_what_does_not_fail_as_a_script(tmp_path):
