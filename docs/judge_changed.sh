@@ -44,7 +44,8 @@ judge() { # from the judge's folder, so that no folder of this repository stands
 code=0
 said=$(judge --collect-only -q ${AGAINST_BASE:+--baseline sconv}) || code=$?
 if ((code)); then
-    { grep '^ERROR: ' <<<"$said" || tail -n 1 <<<"$said"; } | tee -a "$summary"
+    { grep '^ERROR: ' <<<"$said" || tail -n 1 <<<"$said"; } | # by the names of what was asked for here
+        sed "s/so --baseline sconv would/so AGAINST_BASE=${AGAINST_BASE:-} would/; s/add it: -m /add it in ARGS: -m /" | tee -a "$summary"
     exit "$code"
 fi
 

@@ -80,7 +80,8 @@ class Judge:
             what, reason = tally.verdict(name, count)
             cases = f"{count.judged:>7,} {'case ' if count.judged == 1 else 'cases'}"
             if what == VIOLATED:  # these are the others
-                reason = "; ".join(filter(None, (reason, f"{cases.strip()} held" if count.judged else "")))
+                held = f"{counted(count.judged, 'case')} held" if count.judged else ""
+                reason = "; ".join(filter(None, (reason, held)))
             shown = cases if count.judged and what != VIOLATED else " " * len(cases)
             lines.append(f"{what:<10} {name:<28} {shown}  {reason}".rstrip())
             for example in count.examples.values():

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+
 
 def printable(text: str) -> str:
     """The text, characters that move a cursor, turn the writing round or have no encoding written as escapes."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def shell_word(text: str) -> str:
+    """A word for a shell: a case, which is full of single quotes, stays legible between double ones."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
 
 
 def is_text(words: object) -> bool:

@@ -116,6 +116,7 @@ def main(arguments: list[str]) -> int:
         replay(options.candidate, options.property, case, options.engine, options.baseline)
     except Violation as violation:
         print(violation)
+        _tell_beside()
         return 1
     except (BadCandidate, BadEngine, NotJudged, ValueError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
@@ -124,9 +125,15 @@ def main(arguments: list[str]) -> int:
         print(f"ERROR: cannot judge that case: {type(error).__name__}: {error}", file=sys.stderr)
         return 4
     print(f"holds: {options.property} for {case!r}")
-    for beside in (example for count in tally.COUNTS.values() for example in count.examples.values()):
-        print(f"seen beside: {beside.splitlines()[0]}")
+    _tell_beside()
     return 0
+
+
+def _tell_beside() -> None:
+    """Prints the first line of each violation that was seen while the property was judged, and where."""
+    for beside in (example for count in tally.COUNTS.values() for example in count.examples.values()):
+        at = [line for line in beside.splitlines() if line.startswith("At:")]
+        print(f"seen beside: {beside.splitlines()[0]}", *at, sep="\n             ")
 
 
 def quietly(command: Callable[[], int]) -> int:

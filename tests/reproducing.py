@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from properties import tally
 from properties.engines.base import Ops
-from properties.printable import printable
-from properties.reproducer import Unwritable, forget, write
+from properties.printable import printable, shell_word
+from properties.reproducer import Unwritable, again, forget, write
+from properties.reproducer.making import file_name
 from properties.verdict import Violation
+from tests.keys import JUDGE
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,28 +45,64 @@ def how_to_see_it_again(request: pytest.FixtureRequest, ops: Ops, found: Violati
             lines.append(f"Script:       {write(folder, ops, found)}")
         except (Unwritable, OSError) as why:
             lines.append(f"No script:    {why}")
+            if instead := replaying(request.config, ops, found.property_name, repr(found.case)):
+                lines.append(f"Instead:      {instead}")
     return "\n".join(lines)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Adds to what was seen while other properties were judged how to see it again, once it has come home."""
+    if "workerinput" in vars(session.config):
+        return
+    ops, folder = session.config.stash[JUDGE].ops, asked_folder(session.config)
+    for name, count in list(tally.COUNTS.items()):
+        for at, words in sorted(count.examples.items(), key=lambda one: len(one[1])):
+            judged, case = (
+                re.search(r"seen while judging (\S+)", words),
+                re.search(r"^Failing case: (.*)$", words, re.M),
+            )
+            if not case:
+                continue
+            lines = [words, f"Reproduce:    {replaying(session.config, ops, judged[1] if judged else name, case[1])}"]
+            if folder is not None and not (folder / file_name(name)).exists():
+                lines += script_beside(folder, ops, name, case[1], at)
+            count.examples[at] = "\n".join(lines)
+
+
+def script_beside(folder: Path, ops: Ops, name: str, case: str, at: str) -> list[str]:
+    """The line that names a script of what was seen beside, where it is seen at that line by its own property too."""
+    try:
+        found = again(ops, name, case)
+        if found is None or found.at != at:
+            raise Unwritable(f"judged by {name} itself, the case does not show it")
+        return [f"Script:       {write(folder, ops, found)}"]
+    except (Unwritable, OSError) as why:
+        return [f"No script:    {why}"]
 
 
 def command(request: pytest.FixtureRequest, ops: Ops) -> str:
     """What runs this test again, which begins with the stored case; it needs the checkout, so it goes there."""
-    root, python = request.config.rootpath, Path(sys.executable)
-    words = [
-        python.relative_to(root) if python.is_relative_to(root) else python,
-        "-m",
-        "pytest",
-        request.node.nodeid,
-        "--candidate",
-        ops.candidate.target,
-        "--engine",
-        ops.engine.name,
-    ]
-    if ops.baseline and request.node.get_closest_marker("baseline"):
-        words += ["--baseline", ops.baseline.candidate.target]
-    return f"cd {quoted(root)} && {' '.join(map(quoted, words))}"
+    words = ["pytest", request.node.nodeid, "--candidate", ops.candidate.target]
+    return _from_the_root(request.config, ops, words, bool(request.node.get_closest_marker("baseline")))
+
+
+def replaying(config: pytest.Config, ops: Ops, name: str, case: str) -> str:
+    """What judges one case of a property again, without pytest; nothing for a proof, which has no case to judge."""
+    if case == "None" or name.startswith("proof."):
+        return ""
+    words = ["properties.replay", ops.candidate.target, name, case]
+    return _from_the_root(config, ops, words, name.startswith("baseline."))
+
+
+def _from_the_root(config: pytest.Config, ops: Ops, words: Sequence[object], is_compared: bool) -> str:
+    """A Python module and its arguments as a command, with the engine, and the baseline where it is needed."""
+    root, python = config.rootpath, Path(sys.executable)
+    start = [python.relative_to(root) if python.is_relative_to(root) else python, "-m"]
+    more = ["--baseline", ops.baseline.candidate.target] if ops.baseline and is_compared else []
+    return f"cd {quoted(root)} && {' '.join(map(quoted, [*start, *words, '--engine', ops.engine.name, *more]))}"
 
 
 def quoted(word: object) -> str:
     """A word for a shell, on one line: a path may have a line's end in it."""
     inside = str(word).replace("\\", "\\\\").replace("'", "\\'")
-    return shlex.quote(str(word)) if str(word).isprintable() else f"$'{printable(inside)}'"
+    return shell_word(str(word)) if str(word).isprintable() else f"$'{printable(inside)}'"

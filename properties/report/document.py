@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from properties import catalogue, configurations, tally
@@ -213,6 +214,25 @@ def _launches(report: dict[str, Any]) -> list[str]:
 
 
 def reproduction(text: str) -> tuple[str, str]:
-    """What a failure's text says about seeing it again: the command, and the lines about a script that follow it."""
-    command, _, script = text.partition("Reproduce:")[2].strip().partition("\n")
-    return command, "\n".join(" ".join(line.split()) for line in script.splitlines())
+    """What a failure's text says about seeing it again: the command, and where a script is or why there is none."""
+    command, _, rest = text.partition("Reproduce:")[2].strip().partition("\n")
+    lines = [" ".join(line.split()) for line in rest.splitlines()]
+    return command, next((line for line in lines if line.startswith(("Script: ", "No script: "))), "")
+
+
+def scripts(violations: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """For each failing case of a property, the smallest first, the path of its script and why there is none, if so.
+
+    A property has one script, that of the smallest case for which one can be written: of the others none is left.
+    """
+    told = [reproduction(one["text"])[1].partition(": ") for one in violations]
+    owner = next((number for number, (what, _, _) in enumerate(told) if what == "Script"), None)
+    whose = "" if owner is None else f"{Path(told[owner][2]).name} is of the {_named(violations[owner])} case"
+    return [
+        (rest, "") if number == owner else ("", "; ".join(filter(None, (rest if what == "No script" else "", whose))))
+        for number, (what, _, rest) in enumerate(told)
+    ]
+
+
+def _named(violation: dict[str, Any]) -> str:
+    return str(violation["dtype"] or "smallest")

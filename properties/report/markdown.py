@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from properties.number_words import counted
-from properties.report.document import environment_lines, failing, reproduction, totals_line, variant
+from properties.printable import shell_word
+from properties.report.document import environment_lines, failing, reproduction, scripts, totals_line, variant
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED
 
 MOST_BYTES = 65_000  # a comment takes 65,536 characters; the rest is for what a workflow may put around it
@@ -90,9 +91,10 @@ def _environment(report: Report) -> list[str]:
 
 def _section(one: Report, found: Report, *others: Report) -> str:
     """One property, folded: its smallest failing case in full, how to see it again, first lines of the others."""
-    command, script = reproduction(found["text"])
-    again = anywhere(command)
+    command, _ = reproduction(found["text"])
+    again = "\n".join(filter(None, (anywhere(command), anywhere(found.get("replay", "")))))
     text = found["text"].partition("Reproduce:")[0].strip() if again else found["text"].strip()
+    script = _script(*scripts([found, *others])[0])
     body = cut(text, MOST_OF_SECTION)
     parts = [
         "<details>",
@@ -102,7 +104,7 @@ def _section(one: Report, found: Report, *others: Report) -> str:
         "",
         fenced(body, "text"),
         *(["", "In a checkout of the judge:", "", fenced(cut(again, 2_000), "sh")] if again else []),
-        *(["", _script(script)] if script else []),
+        *(["", script] if script else []),
         *(["", *(f"- {_headline(other)}" for other in others[:MOST_OTHERS])] if others else []),
         *([f"- … and {len(others) - MOST_OTHERS} more"] if len(others) > MOST_OTHERS else []),
         "",
@@ -111,10 +113,11 @@ def _section(one: Report, found: Report, *others: Report) -> str:
     return "\n".join(parts)
 
 
-def _script(lines: str) -> str:
-    """Where a script is, or why there is none: the first word as it stands, the rest as code."""
-    name, _, rest = lines.partition(": ")
-    return f"{name}: {code(cut(Path(rest).name if Path(rest).is_absolute() else rest, 300))}"
+def _script(path: str, why: str) -> str:
+    """The script of this case, or why it has none."""
+    if path:
+        return f"Script of this case: {code(Path(path).name)}"
+    return f"No script of this case: {_cell(why)}" if why else ""
 
 
 def anywhere(command: str) -> str:
@@ -125,7 +128,8 @@ def anywhere(command: str) -> str:
         return command
     if (cd, also) != ("cd", "&&") or "$'" in command:
         return command
-    return shlex.join(["python" if Path(python).is_absolute() else python, *(_beside(word, root) for word in words)])
+    program = "python" if Path(python).is_absolute() else python
+    return " ".join(map(shell_word, [program, *(_beside(word, root) for word in words)]))
 
 
 def _beside(word: str, root: str) -> str:

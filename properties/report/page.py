@@ -9,8 +9,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from properties.number_words import counted
 from properties.report.data import from_data
-from properties.report.document import environment_lines, failing, reproduction, totals_line
+from properties.report.document import environment_lines, failing, reproduction, scripts, totals_line
 from properties.report.pictures import pictures
 from properties.report.pictures.taps import came_words
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, Spread, Tap
@@ -31,7 +32,9 @@ class Failure:
     words: list[tuple[str, str]]  # At, With, Let, Then, But
     case: str
     reproduce: str
-    script: str  # where a script that shows it is, or why there is none
+    replay: str  # the same without pytest
+    script: str  # the path of the script that shows it
+    no_script: str  # why there is none
     taps: list[tuple[Tap, str]]
     spread: Spread | None
     is_probed: bool  # whether it is known where a tap came from
@@ -54,6 +57,7 @@ def rendered(report: Report) -> str:
         style=Markup((HERE / "page.css").read_text()),  # our own text
         line=totals_line(report),
         marks=MARKS,
+        counted=counted,
         groups=groups,
         seconds={group["name"]: group["seconds"] for group in report["groups"]},
         environment=environment_lines(report),
@@ -65,10 +69,11 @@ def rendered(report: Report) -> str:
 def failures(one: Report) -> list[Failure]:
     """What is to be shown of a property: its failing cases, then what was seen while another was judged."""
     beside = [_told_only(text) for text in one["seen_beside"]]
-    return [*map(_failure, one["violations"]), *beside]
+    pairs = zip(one["violations"], scripts(one["violations"]), strict=True)
+    return [*(_failure(found, *script) for found, script in pairs), *beside]
 
 
-def _failure(found: Report) -> Failure:
+def _failure(found: Report, script: str, no_script: str) -> Failure:
     drawn: list[tuple[str, Markup]] = []
     missing, note, taps, spread = "", "", list[Tap](), None
     try:
@@ -79,15 +84,16 @@ def _failure(found: Report) -> Failure:
         drawn = [(picture.kind, Markup(picture.svg)) for picture in pictures(violation)]
     except Exception as error:  # a picture that cannot be drawn must not cost the rest of the report
         missing = f"No picture: {type(error).__name__}: {error}"
-    command, script = reproduction(found["text"])
     names = ("at", "configuration", "let", "then", "but")
     return Failure(
         headline=found["headline"].removeprefix("Violation: "),
         dtype=found["dtype"],
         words=[({"configuration": "With"}.get(name, name.title()), found[name]) for name in names if found[name]],
         case=found["case"] or "",
-        reproduce=command,
+        reproduce=reproduction(found["text"])[0],
+        replay=found.get("replay", ""),
         script=script,
+        no_script=no_script,
         taps=[(tap, came_words(tap)) for tap in taps],
         spread=spread,
         is_probed=any(tap.came for tap in taps),
@@ -100,5 +106,22 @@ def _failure(found: Report) -> Failure:
 
 def _told_only(text: str) -> Failure:
     headline, _, rest = text.partition("\n")
-    headline = headline.removeprefix("Violation: ")
-    return Failure(headline, None, [], "", "", "", [], None, False, [], "", "", rest.strip())
+    headline, told = headline.removeprefix("Violation: "), rest.partition("Reproduce:")[0].strip()
+    command, (script, no_script) = reproduction(text)[0], scripts([{"text": text, "dtype": None}])[0]
+    return Failure(
+        headline=headline,
+        dtype=None,
+        words=[],
+        case="",
+        reproduce=command,
+        replay="",
+        script=script,
+        no_script=no_script,
+        taps=[],
+        spread=None,
+        is_probed=False,
+        pictures=[],
+        missing="",
+        note="",
+        text=told,
+    )

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from properties.reproducer.events import Unwritable
-from properties.reproducer.making import forget, reproduce, write
+from properties.reproducer.making import again, forget, reproduce, write
 
-__all__ = ["Unwritable", "forget", "reproduce", "write"]
+__all__ = ["Unwritable", "again", "forget", "reproduce", "write"]

@@ -199,3 +199,11 @@ def wrapped(line: str, indent: str = "    ") -> str:
         return line
     lines = textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
+
+
+def is_near(one: str, other: str) -> bool:
+    """Whether two printed numbers are the same but for their digits."""
+    try:
+        return one == other or math.isclose(float(one), float(other), rel_tol=1e-2)
+    except ValueError:
+        return False

@@ -12,14 +12,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 
+from properties import tally
 from properties.engines.base import Ops
 from properties.lives import Life
+from properties.printable import printable
+from properties.report.reading import read
 from properties.reproducer import evidence, parts
 from properties.reproducer.ending import ending
 from properties.reproducer.events import Event, Place, Unwritable, Version
@@ -33,6 +37,7 @@ from properties.ttir import Machine
 from properties.verdict import NotJudged, Violation, by_size
 
 HEAD = '"""Violation: '  # how every script begins
+MOST_SHOWN = 200  # characters of a line that a script printed
 
 
 @dataclass
@@ -50,16 +55,42 @@ class Recorded:
         return self.labels.comparisons
 
 
-def file_name(violation: Violation) -> str:
+def file_name(property_name: str, case: Any = None) -> str:
     """`repro_values_dense_exact.py` of values.dense_exact; of the lives of public bugs one for each bug."""
-    bug = public_bug(violation.case) if isinstance(violation.case, Life) else ""
-    return f"repro_{'_'.join([*violation.property_name.split('.'), *filter(None, [bug])])}.py"
+    bug = public_bug(case) if isinstance(case, Life) else ""
+    return f"repro_{'_'.join([*property_name.split('.'), *filter(None, [bug])])}.py"
+
+
+def _invariant(property_name: str) -> Any:
+    group, name = property_name.split(".")
+    return getattr(importlib.import_module(f"properties.invariants.{group}"), name)
+
+
+def again(ops: Ops, property_name: str, case: str) -> Violation | None:
+    """The violation of a property by a case that was printed, counted nowhere. Raises Unwritable."""
+    invariant = _invariant(property_name)
+    try:
+        one = read(case)
+    except ValueError as error:
+        raise Unwritable(str(error)) from None
+    if not isinstance(one, kind := get_type_hints(invariant)["case"]):
+        raise Unwritable(f"{property_name} judges a {kind.__name__}, and this is a {type(one).__name__}")
+    with tally.apart():
+        try:
+            for choice in range(ops.configurations):
+                invariant(ops.configured(choice), one)
+        except Violation as found:
+            return found
+        except NotJudged as reason:
+            raise Unwritable(str(reason)) from None
+        except Exception as error:  # the rest of what is told of a run must not be lost over it
+            raise Unwritable(f"judging it again ended with {type(error).__name__}: {error}") from error
+    return None
 
 
 def record(ops: Ops, violation: Violation) -> Recorded:
     """Judges the violation's case again, in the configuration that failed. Raises Unwritable."""
-    group, name = violation.property_name.split(".")
-    invariant = getattr(importlib.import_module(f"properties.invariants.{group}"), name)
+    invariant = _invariant(violation.property_name)
     for choice in range(ops.configurations if violation.configuration else 1):
         labels = Labels()
         recording = RecordingOps(ops, labels)
@@ -78,11 +109,11 @@ def record(ops: Ops, violation: Violation) -> Recorded:
 def reproduce(ops: Ops, violation: Violation) -> str:
     """The text of a script that was run, and exits 1 as the suite failed. Raises Unwritable."""
     recorded = record(ops, violation)
-    name = file_name(violation)
+    name = file_name(violation.property_name, violation.case)
     subject = Subject(ops.candidate, ops.engine.title(), violation, name)
     end = ending(recorded.violation, recorded.events, recorded.versions, recorded.comparisons, recorded.labels)
     sliced = evidence.needed(recorded.events, recorded.versions, end.asked)
-    why, too_large, second = "", "", ""
+    why, too_large, second = "", "", None
     for events, how in [*((sliced, how) for how in REDUCTIONS), (recorded.events, None)]:
         if how is not None and not is_large(events):
             continue
@@ -96,14 +127,26 @@ def reproduce(ops: Ops, violation: Violation) -> str:
             too_large = too_large or str(error)
             continue
         code, printed = run(script, ops, name)
+        note = "" if narrow.is_told_alike(printed) else parts.NOTE
+        scope = parts.ONE_CHANNEL if narrow.compared < end.compared else ""
+        finished = replace(subject, shown=_shown(printed, violation.property_name, scope) + note)
+        made = partial(text, finished, events, recorded.versions, narrow, keep)
         if code == 1 and narrow.is_told(printed):
-            return script
+            return made()
         if code == 1 and how is not None and narrow.is_told(printed, loosely=True):
-            second = second or text(replace(subject, note=parts.NOTE), events, recorded.versions, narrow, keep)
+            second = second or made
         why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
     if second:
-        return second
-    raise Unwritable(too_large or f"no script fails as the suite did: {why}")
+        return second()
+    raise Unwritable(too_large or f"written as a script the case does not fail as the judge told it ({why})")
+
+
+def _shown(printed: str, about: str, scope: str) -> str:
+    """What a script printed itself, for its own head: up to its verdict; of a hazard, the first line or two of it."""
+    lines = [printable(line)[:MOST_SHOWN] for line in printed.strip().splitlines()]
+    ends = [number for number, line in enumerate(lines) if line.startswith(about)]
+    kept = lines[: ends[-1] + 1 if ends else 3]
+    return parts.SHOWN.format(scope=scope, printed="\n".join(f"    {line}" for line in kept))
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
@@ -146,7 +189,7 @@ def write(folder: Path, ops: Ops, violation: Violation) -> Path:
     Of several scripts of one property, as of its dtypes, which several processes may write, that of the smallest case
     stays.
     """
-    path = folder / file_name(violation)
+    path = folder / file_name(violation.property_name, violation.case)
     try:
         script = reproduce(ops, violation)
     except Unwritable:

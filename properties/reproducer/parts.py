@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 HEAD = '''"""{words}
-{note}
+{shown}
 Seen with {versions};
 {title}
 Run it on a GPU: python {name} [kernel.py]
@@ -12,9 +12,16 @@ Exit code 0: it holds, 1: it is violated, 2: cannot be told here.
 """
 '''
 
+# What a script prints itself, under the words about the whole case that the judge has told.
+SHOWN = """
+The above tells the whole case, as the judge saw it. {scope}When the script was written, it printed:
+
+{printed}
+"""
+ONE_CHANNEL = "This script compares one channel alone.\n"
 NOTE = """
-Elements that no tap may read hold one number here, so the wrong number that comes out,
-or the place of a hazard, is another than above.
+Elements that no tap may read hold one number here, so numbers that come out, or the place of a hazard,
+are others than the judge told.
 """
 
 LOAD = """
@@ -25,7 +32,8 @@ DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
 if not os.path.isfile(TARGET):
     print(f"there is no kernel file {{TARGET}}")
     sys.exit(2)
-{shim}{path}spec = importlib.util.spec_from_file_location("candidate", TARGET)
+{shim}{path}torch.use_deterministic_algorithms(True, warn_only=True)  # memory that nobody writes holds NaN
+spec = importlib.util.spec_from_file_location("candidate", TARGET)
 candidate = sys.modules["candidate"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(candidate)
 if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
@@ -135,7 +143,6 @@ def compare(name, got, wanted, at=None{more}):
 
 BITS = ("bit for bit", "got.view({bits}) != wanted.view({bits})")
 LOOSE = ("but for the sign of a zero", "(got != wanted) & ~(got.isnan() & wanted.isnan())")
-WHOLE = ("exactly", "got != wanted")
 WITHIN = ("beyond the error that any order of fp32 sums may make", "~((got.double() - wanted).abs() <= within)")
 
 CHECK = '''

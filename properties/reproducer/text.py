@@ -29,7 +29,7 @@ class Subject:
     engine: str
     violation: Violation
     name: str
-    note: str = ""
+    shown: str = ""  # what the script itself printed, and how that is other than the violation
 
 
 def text(subject: Subject, events: Sequence[Event], versions: Sequence[Version], end: Ending, keep: Mapping) -> str:
@@ -70,7 +70,7 @@ def _head(subject: Subject) -> str:
     seen = f"Python {platform.python_version()}, {versions}, {subject.engine}"
     return parts.HEAD.format(
         words=_inside(str(subject.violation)),
-        note=subject.note,
+        shown=_inside(subject.shown),
         versions=_inside(seen),
         title=_inside(subject.candidate.title),
         name=subject.name,

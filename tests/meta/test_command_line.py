@@ -131,3 +131,7 @@ def test_where_no_script_can_be_written(tmp_path):
     assert code == 1
     assert "Violation: " in printed
     assert "No script:    [Errno " in printed
+    instead = re.search(r"^Instead:      (cd .* -m properties\.replay .*)$", printed, re.M)
+    assert instead
+    done = subprocess.run(instead[1], shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.startswith("Violation: seq_idx_out[")) == (1, True), done.stdout + done.stderr

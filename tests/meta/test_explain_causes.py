@@ -269,7 +269,5 @@ def test_a_public_bug_has_its_name(name):
 def test_a_public_bug_has_a_script_of_its_own():
     """Has its name in the script's, as long as what is left of its life tells which one it is."""
     whole = scenario("recycled_nan", "fp16")
-    names = [
-        file_name(Violation("history.public_bugs", "out", case=case)) for case in (whole, replace(whole, steps=()))
-    ]
+    names = [file_name("history.public_bugs", case) for case in (whole, replace(whole, steps=()))]
     assert names == ["repro_history_public_bugs_recycled_nan.py", "repro_history_public_bugs.py"]

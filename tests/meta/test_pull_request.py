@@ -113,7 +113,11 @@ def test_skips_and_the_file_as_it_was(kernels):
     [
         ({"ARGS": "-m valuess"}, "ERROR: -m names valuess, which is no group; "),
         ({"SKIPS": "none.txt"}, "ERROR: --skips "),
-        ({"ARGS": "-n 0 -m values", "AGAINST_BASE": "yes"}, "ERROR: -m 'values' leaves out the group baseline, "),
+        (
+            {"ARGS": "-n 0 -m values", "AGAINST_BASE": "yes"},
+            "ERROR: -m 'values' leaves out the group baseline, so AGAINST_BASE=yes would compare nothing; "
+            "add it in ARGS: -m 'values or baseline'\n",
+        ),
     ],
 )
 def test_a_wrong_request(kernels, wrong, line):

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from properties import tally
 from properties.cases import Forward
@@ -160,14 +161,64 @@ def test_a_command_for_a_reader_elsewhere(command, told):
 def test_a_script_is_no_command():
     """Stands beneath the command, not in it."""
     one = outcome(violation())
-    found = report(replace(one, text=f"{one.text}\nScript:       out/repro_values.py\n"))
+    found = report(replace(one, text=f"{one.text}\nScript:       /home/me/out/repro_values.py\n"))
     comment, shown = markdown.rendered(found), page.rendered(found)
-    far = report(replace(one, text=f"{one.text}\nScript:       /home/me/out/repro_values.py\n"))
-    assert "\nScript: <code>repro_values.py</code>\n" in markdown.rendered(far)
     assert "```sh\npython -m pytest 'tests/test_values.py::test_dense_exact[bf16]'\n```\n" in comment
-    assert "\nScript: <code>out/repro_values.py</code>\n" in comment
-    assert '<p class="script">Script: out/repro_values.py</p>' in shown
+    assert "\nScript of this case: <code>repro_values.py</code>\n" in comment
+    assert '<p class="script">Script of this case: /home/me/out/repro_values.py</p>' in shown
     assert "test_dense_exact[bf16]&#39;</pre>" in shown
+
+
+def dtypes(*scripts: str) -> dict[str, Any]:
+    """The report of a property that several dtypes violate, the smallest case first, with these lines of scripts."""
+    kinds = zip(("bf16", "fp16", "fp32"), scripts, strict=False)
+    found = [(replace(violation(), case=Forward(seed=10**n)), *one) for n, one in enumerate(kinds)]
+    every = [(outcome(one, f"tests/test_values.py::test_dense_exact[{dtype}]"), line) for one, dtype, line in found]
+    return report(*(replace(one, text=f"{one.text}\n{line}\nInstead:      cd x") for one, line in every))
+
+
+def test_a_script_is_of_one_case():
+    """Is named at the smallest case that has one alone, and the others say of which it is."""
+    has, none = "Script:       /out/repro_v.py", "No script:    too large"
+    shown = page.rendered(dtypes(has, has, none))
+    told = re.findall(r'<p class="script">(.*?)</p>', shown)
+    assert told == [
+        "Script of this case: /out/repro_v.py",
+        "No script of this case: repro_v.py is of the bf16 case",
+        "No script of this case: too large; repro_v.py is of the bf16 case",
+    ]
+    comment = markdown.rendered(dtypes(none, has))
+    assert "\nNo script of this case: too large; repro\\_v.py is of the fp16 case\n" in comment
+    assert "\nNo script of this case: too large\n" in markdown.rendered(dtypes(none, none))
+
+
+def test_a_case_is_replayed():
+    """Stands beneath the command that runs its test, in a comment for a checkout anywhere."""
+    one = outcome(violation())
+    replay = "cd /a/judge && /usr/bin/python3 -m properties.replay /a/k.py values.dense_exact \"Forward(seed='1')\""
+    found = report(replace(one, violation={**(one.violation or {}), "replay": replay}))
+    beneath = (
+        "test_dense_exact[bf16]'\npython -m properties.replay ../k.py values.dense_exact \"Forward(seed='1')\"\n```\n"
+    )
+    assert beneath in markdown.rendered(found)
+    assert f'<pre tabindex="0">{escape(replay)}</pre>' in page.rendered(found)
+
+
+def test_what_was_seen_beside_is_seen_again():
+    """Has its command, and its script, in place of the words that the terminal tells them in."""
+    words = (
+        "Violation: fused_sconv has a hazard\nAt:    kernel.py:7\nReproduce:    cd /a && python -m properties.replay k"
+    )
+    example = {"kernel.py:7": f"{words}\nScript:       /out/repro_h.py"}
+    tally.COUNTS["hazards.fused_sconv"] = Count(violated=1, examples=example)
+    comment, shown = markdown.rendered(report()), page.rendered(report())
+    assert (
+        "At:    kernel.py:7\n```\n\nIn a checkout of the judge:\n\n```sh\npython -m properties.replay k\n```" in comment
+    )
+    assert "\nScript of this case: <code>repro_h.py</code>\n" in comment
+    assert "At:    kernel.py:7</pre>" in shown
+    assert "python -m properties.replay k</pre>" in shown
+    assert "Script of this case: /out/repro_h.py</p>" in shown
 
 
 def test_a_comment_without_failures():

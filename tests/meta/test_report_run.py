@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
+from properties.report.document import reproduction
 from tests.meta.candidates.faults import write_faulty
-from tests.meta.test_command_line import called
+from tests.meta.test_command_line import ROOT, called
 from tests.meta.test_report_data import faults
 from tests.reporting import asked_folder
+
+# The production metadata, then a kernel whose programs all store what they have read: a race that changes no value.
+RACES = """
+import triton
+import triton.language as tl
+import sconv
+
+@triton.jit
+def race(out):
+    tl.store(out, tl.load(out))
+
+def sconv_seq_metadata(query_start_loc, *arguments, **named):
+    sconv.sconv_seq_metadata(query_start_loc, *arguments, **named)
+    out = arguments[2] if len(arguments) > 2 else named["seq_idx_out"]
+    if len(out):
+        race[(2,)](out)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +77,36 @@ def test_words_and_pictures_of_it(run):
     assert found[1] in page
     assert "<svg" in page
     assert "No picture" not in page
+
+
+def test_it_is_replayed(run):
+    """Has a command that judges the case alone, and finds the same."""
+    report = json.loads((run[0] / "made/here/report.json").read_text())
+    (found,) = [found for one in report["properties"] for found in one["violations"]]
+    done = subprocess.run(found["replay"], shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (1, found["headline"]), done.stderr
+
+
+def test_what_is_seen_beside(tmp_path):
+    """Comes with a command that shows it, and a script of its own property's, also from a worker."""
+    kernel = tmp_path / "races.py"
+    kernel.write_text(RACES)
+    asked = ("--report", str(tmp_path / "out"), "--candidate", str(kernel), "--engine", "ttir")
+    code, printed = called("-n", "1", *asked, "tests/test_metadata.py::test_searchsorted")
+    assert code == 1, printed
+    (one,) = [one for one in json.loads((tmp_path / "out/report.json").read_text())["properties"] if one["seen_beside"]]
+    assert one["name"] == "hazards.sconv_seq_metadata"
+    text = one["seen_beside"][0]
+    assert all(f"           {line}\n" in printed for line in text.splitlines() if line)
+    command, _ = reproduction(text)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert f"seen beside: {text.splitlines()[0]}" in done.stdout
+    script = re.search(r"^Script: +(.*)$", text, re.M)
+    assert script
+    words = [sys.executable, "-m", "properties.ttir", script[1]]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "write/write conflict: out[0]" in done.stdout
 
 
 def test_where_it_is_said(run):

@@ -19,7 +19,7 @@ from properties.invariants import cache, graphs, history, values
 from properties.replays import Replays
 from properties.reproducer import Unwritable, forget, reproduce, write
 from properties.reproducer.making import file_name, run
-from properties.reproducer.parts import NOTE, READ
+from properties.reproducer.parts import NOTE, ONE_CHANNEL, READ
 from properties.scenarios import SCENARIOS, scenario
 from properties.surroundings import SETTINGS
 from properties.verdict import Violation
@@ -76,10 +76,13 @@ def made(folder: Path, module: str, name: str, made: str, engine: Engine | None 
 def check(ops: Ops, found: Violation | None, correct: str) -> str:
     """Writes the script of a violation, runs it with the faulty and with a correct kernel, and returns it."""
     assert found is not None
-    script, name = reproduce(ops, found.explain()), file_name(found)
+    script, name = reproduce(ops, found.explain()), file_name(found.property_name, found.case)
     code, printed = run(script, ops, name)
     assert code == 1
     assert is_told(found, script, printed), f"{found.headline}\nis told as\n{printed}"
+    verdicts = [line for line in printed.splitlines() if line.startswith(found.property_name)]
+    head = script.split('"""')[1]
+    assert all(f"\n    {line[:200]}" in head for line in verdicts), f"{head}\nis of a script that prints\n{printed}"
     right = ops.engine.bind(load(correct))
     code, printed = run(script, right, name)
     assert (code, "is violated" in printed) == (0, False), printed
@@ -92,6 +95,8 @@ def is_told(found: Violation, script: str, printed: str) -> bool:
         hazard = str(found.got).split(";")[0].removeprefix("has a hazard: ")
         return (hazard.split(":")[0] if NOTE in script else hazard) in printed
     number = f"= {str(found.got).split()[0]}, but should be " if found.wanted is not None else ""
+    if number and "within" not in printed:  # a bound's middle is told with other digits
+        number += str(found.wanted).split()[0].rstrip(",")
     is_same = number.lower() in printed or NOTE in script or "returned memory" in printed or "ulp" in printed
     return is_same and f"{found.property_name} is violated" in printed
 
@@ -164,6 +169,16 @@ def test_a_difference_from_the_baseline(tmp_path):
     assert PLAIN not in check(ops, violation(ops, "baseline.fused_sconv", "bf16", count=10), PLAIN)
 
 
+def test_memory_that_nobody_writes(tmp_path):
+    """Holds NaN in a script as in the judge, and no number that is another in each run."""
+    ops = Engine().bind(load(str(write_faulty("pad_output_unset", tmp_path))))
+    found = of_case(ops, values.dense_bound, Forward(Geometry(W=2), pads=1, contents="tiny"))
+    script = check(ops, found, PLAIN)
+    assert "out[1, 0] = nan, but should be " in script
+    assert NOTE not in script
+    assert "wrong elements: 1 of the 2 compared here" in script
+
+
 @pytest.mark.parametrize(("property_name", "why"), UNWRITABLE.items())
 def test_what_cannot_be_written(property_name, why, tmp_path):
     """Says why in one line."""
@@ -171,6 +186,27 @@ def test_what_cannot_be_written(property_name, why, tmp_path):
     found = violation(ops, property_name, "bf16", count=10)
     assert found is not None
     with pytest.raises(Unwritable, match=f"^{why}$"):
+        reproduce(ops, found)
+
+
+def test_one_channel_of_several(tmp_path):
+    """Is all that a long script compares, and it says so, for its count is smaller than the judge's."""
+    ops = Engine().bind(load(str(write_faulty("taps_reversed", tmp_path))))
+    small = Forward(Geometry(W=2), (Request(length=2),))
+    large = Forward(Geometry(ws=16, N=8, W=4, off_s=16, D=48), (Request(25, 5),))
+    every = [of_case(ops, values.dense_exact, case) for case in (small, large)]
+    assert [ONE_CHANNEL in check(ops, found, PLAIN) for found in every] == [False, True]
+
+
+def test_what_does_not_fail_as_a_script(tmp_path):
+    """Says what the script came to."""
+    source = "from tests.meta.candidates import plain\nis_judged = __name__ != 'candidate'  # as a script loads it\n"
+    source += "def fused_sconv(*given, **named):\n    return plain.fused_sconv(*given, **named) + is_judged\n"
+    ops = from_file(tmp_path / "candidate.py", source)
+    found = of_case(ops, values.dense_exact, Forward(Geometry(W=2)))
+    assert found is not None
+    words = r"does not fail as the judge told it \(exit code 0: values\.dense_exact holds in this case\)$"
+    with pytest.raises(Unwritable, match=words):
         reproduce(ops, found)
 
 

@@ -9,11 +9,13 @@ from properties import cases, tally
 from properties.cases import Forward, Geometry, Metadata, Request
 from properties.invariants import values
 from properties.judge import Judge
+from properties.report.document import totals_line
 from properties.tally import Count, verdict
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
 from reference.dense import dense_conv
 from tests.meta.candidates import plain
 from tests.meta.judging_table import bound
+from tests.meta.reported import report
 
 GEOMETRY = Geometry(H=1, ws=3, N=4, W=4, off_s=0, D=3, dtype="bf16")
 CASE = Forward(GEOMETRY, (Request(0, 2), Request(4, 1)), use_residual=False)
@@ -167,3 +169,12 @@ def test_lines_of_verdicts(monkeypatch):
         "holds      values.dense_exact                 1 case",
         "violated   values.one_hot_taps                         in bf16",
     ]
+
+
+@pytest.mark.parametrize(("cases", "words"), [(1, "1 case; "), (0, "0 cases; "), (1200, "1,200 cases; ")])
+def test_the_last_line(cases, words):
+    """Counts the cases of the run as one says it."""
+    tally.COUNTS["values.dense_exact"] = Count(judged=cases)
+    ops = bound("plain.py", plain)
+    assert words in f" {Judge(ops, ops.engine).summary()[-1]}"
+    assert f"; {words.removesuffix('; ')} in " in totals_line(report())

@@ -40,7 +40,10 @@ def replays(violation: Violation, case: Replays) -> str:
     buckets = sorted({case.rows, *map(case.bucket, range(len(case.forwards)))}, reverse=True)
     captures = [("capture", [plural(rows, "row"), f"holds {held}"]) for rows in buckets]
     forwards = [
-        (f"replay {index}", [f"{plural(one.rows, 'row')} of {len(one.requests)}", f"in {case.bucket(index)} rows"])
+        (
+            f"replay {index}",
+            [f"{plural(one.rows, 'row')} of {len(one.requests)}", f"in {plural(case.bucket(index), 'row')}"],
+        )
         for index, one in enumerate(case.forwards)
     ]
     told = None if violation.step is None else violation.step + len(captures)
