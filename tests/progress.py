@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from properties import tally
+from properties import number_words, tally
 from tests.judging import DTYPES
 from tests.keys import JUDGE
 
@@ -96,9 +96,9 @@ class Progress:
         left = int((now - self.begun) * (1 - share) / share) if share else None
         return (  # within 80 columns, what matters most first: a narrower terminal cuts the end
             f"{share:.0%}, {'time left unknown' if left is None else f'{left // 60}:{left % 60:02} left'}; "
-            f"{sum(one['judged'] for one in every):,} cases, "
-            f"{len(violated)} {'property' if len(violated) == 1 else 'properties'} violated, "
-            f"{compiled:,} {'specialisation' if compiled == 1 else 'specialisations'}"
+            f"{number_words.counted(sum(one['judged'] for one in every), 'case')}, "
+            f"{number_words.counted(len(violated), 'property', 'properties')} violated, "
+            f"{number_words.counted(compiled, 'specialisation')}"
         )
 
     def show(self) -> None:
