@@ -20,6 +20,7 @@ from tests.keys import JUDGE
 pytest_plugins = (
     "tests.reproducing",
     "tests.baselines",
+    "tests.devices",
     "tests.once",
     "tests.progress",
     "tests.reporting",

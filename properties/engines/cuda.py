@@ -12,6 +12,7 @@ from properties.engines.base import Engine, filled_memory
 from properties.engines.ferry import Ferry, travels
 from properties.engines.recording import Graphed, Recording
 from properties.ttir import frontend
+from properties.workers import GIB
 
 
 class Cuda(Engine):
@@ -27,6 +28,12 @@ class Cuda(Engine):
         if not torch.cuda.is_available():
             return "torch sees no CUDA GPU"
         return None
+
+    @staticmethod
+    def memories() -> tuple[float, ...]:
+        """The GiB of each GPU that CUDA shows this process."""
+        count = torch.cuda.device_count()
+        return tuple(torch.cuda.get_device_properties(index).total_memory / GIB for index in range(count))
 
     def __init__(self) -> None:
         frontend.count_compilations()
