@@ -129,8 +129,8 @@ class Progress:
         self.begin(session.config, [item.nodeid for item in session.items])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Counts a test that is over."""
-        if report.when == "teardown" and self.beat is not None:
+        """Counts a test that is over, at its teardown or with its worker."""
+        if report.when not in ("setup", "call") and self.beat is not None:
             self.finished += budget(report.nodeid)
             self.beat.now()
 

@@ -45,21 +45,23 @@ def how_to_see_it_again(request: pytest.FixtureRequest, ops: Ops, found: Violati
 
 
 def command(request: pytest.FixtureRequest, ops: Ops) -> str:
-    """What runs this test again, which begins with the stored case; it needs the checkout, so it goes there."""
-    root, python = request.config.rootpath, Path(sys.executable)
-    words = [
-        python.relative_to(root) if python.is_relative_to(root) else python,
-        "-m",
-        "pytest",
-        request.node.nodeid,
-        "--candidate",
-        ops.candidate.target,
-        "--engine",
-        ops.engine.name,
-    ]
+    """What runs this test again, which begins with the stored case."""
+    words = ["pytest", request.node.nodeid, "--candidate", ops.candidate.target, "--engine", ops.engine.name]
     if ops.baseline and request.node.get_closest_marker("baseline"):
         words += ["--baseline", ops.baseline.candidate.target]
-    return f"cd {quoted(root)} && {' '.join(map(quoted, words))}"
+    return in_checkout(request.config.rootpath, *words)
+
+
+def replayed(root: Path, target: str, property_name: str, case: str, *more: str) -> str:
+    """What judges one case again, as it is."""
+    return in_checkout(root, "properties.replay", target, property_name, case, *more)
+
+
+def in_checkout(root: Path, *words: str) -> str:
+    """A command that runs a module of this Python; it needs the checkout, so it goes there."""
+    python = Path(sys.executable)
+    python = python.relative_to(root) if python.is_relative_to(root) else python
+    return f"cd {quoted(root)} && {' '.join(map(quoted, (python, '-m', *words)))}"
 
 
 def quoted(word: object) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from properties.engines.base import Engine, filled_memory
+from properties.engines.base import Engine
 from properties.engines.ferry import Ferry, travels
+from properties.engines.filling import filled_memory
 from properties.engines.recording import Graphed, Recording
 from properties.ttir import frontend
 from properties.workers import GIB
@@ -81,6 +82,15 @@ class Cuda(Engine):
     def specialisations(self) -> int:
         """How many kernels Triton has compiled in this process, or loaded from its disk cache."""
         return frontend.compiled_kernels()
+
+    def is_lost(self) -> bool:
+        """Whether the CUDA context is broken, as it is for good after an illegal access or a device assert."""
+        try:
+            if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+                torch.cuda.synchronize()  # would end a capture
+        except RuntimeError:
+            return True
+        return False
 
     @contextmanager
     def running(self, read_only: list[torch.Tensor]) -> Iterator[Any]:

@@ -18,7 +18,8 @@ import torch
 from properties import interrupts, surroundings, tally
 from properties.candidate import BadCandidate, load
 from properties.cases import Forward, Geometry, Metadata, Request
-from properties.engines.base import Engine, filled_memory
+from properties.engines.base import Engine
+from properties.engines.filling import filled_memory
 from properties.invariants import cache, metadata, values
 from properties.verdict import Violation
 
