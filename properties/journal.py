@@ -129,7 +129,7 @@ def call_of(path: Path) -> Call | None:
     try:
         with path.open("rb") as file:
             process, number, *called = file.read(HEAD).split()
-        return Call(int(process), int(number), b"".join(called).decode())
+        return Call(int(process), int(number), b" ".join(called).decode())
     except (OSError, ValueError):
         return None
 

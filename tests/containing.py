@@ -81,7 +81,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         if call is None or usage(call.process, 0.0) is not None:
             continue
         path.unlink(missing_ok=True)
-        if call.called and record.case:
+        is_there = not record.subject.endswith(".py") or Path(record.subject).exists()  # a mutant's file is gone
+        if call.called and record.case and is_there:
             again = replayed(config.rootpath, record.subject, record.property_name, record.case)
             lines.append(f"note: an earlier run without workers ended in a call of {call.called}: {again}")
     return lines
@@ -123,6 +124,7 @@ class Controller:
     """The controller's side: watches calls, collects counts, and tells of lost workers."""
 
     def __init__(self, config: pytest.Config) -> None:
+        self.config = config
         self.judge, self.root, self.with_data = config.stash[JUDGE], config.rootpath, config.getoption("--report")
         self.folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.counts: dict[str, dict[str, object]] = {}  # of workers whose counts have not come home to the end
@@ -183,6 +185,7 @@ class Controller:
         at = last_line(_text(path.with_suffix(STACK)), self.judge.ops.candidate.path)
         loss = Loss(name, ended, record, call, at)
         found = loss.violation()
+        self.stop_where_asked()
         report.location = (*report.location[:2], crashitem.partition("::")[2])  # its name, which xdist leaves out
         loss.count(found)
         again = [f"Failing case: {record.case}", ""] if record.case and not found else []
@@ -194,6 +197,12 @@ class Controller:
         report.violated = found.property_name, repr(found.case)  # type: ignore[attr-defined]  # as in once.py
         if self.with_data:
             report.violation = as_data(found)  # type: ignore[attr-defined]  # as in reporting.py
+
+    def stop_where_asked(self) -> None:
+        """Ends the run at the failure that -x or --maxfail names; xdist counts no lost worker among them."""
+        most, session = self.config.getoption("maxfail"), self.config.pluginmanager.getplugin("session")
+        if most and session is not None and session.testsfailed + 1 >= most:  # this one is counted once it is told
+            self.config.pluginmanager.getplugin("dsession").shouldstop = f"stopping after {most} failures"
 
     def again(self, record: journal.Record) -> str:
         """The command that judges a lost worker's case again."""

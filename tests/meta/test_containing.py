@@ -8,10 +8,14 @@ import shlex
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from properties import tally
+from tests import containing
+from tests.keys import JUDGE
 from tests.meta.test_bad_input import CALLS
 from tests.meta.test_command_line import ROOT
 
@@ -115,6 +119,25 @@ def test_judged_again(tmp_path):
     assert "At:    kernel.py:" in text
     command = text.partition("Reproduce:")[2].strip().splitlines()[0].partition(" && ")[2]
     assert subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True).returncode == -signal.SIGSEGV
+
+
+def test_the_last_failure_wanted(tmp_path):
+    """Ends the run also where it is a lost worker."""
+    path = str(written(tmp_path, dict.fromkeys(NAMES, "os.abort()")))
+    done = started(tmp_path, "-n", "1", "-x", JUDGED[0], "--candidate", path, "--engine", "ttir")
+    assert "stopping after 1 failures" in done.stdout
+    assert "1 failed in " in done.stdout
+
+
+def test_a_device_that_an_earlier_test_broke():
+    """Leaves a property not judged, where no worker could be replaced; a test of the judge's own goes on."""
+    judge = SimpleNamespace(engine=SimpleNamespace(is_lost=lambda: True))
+    item = SimpleNamespace(nodeid=f"{JUDGED[0]}[fp32]", config=SimpleNamespace(stash={JUDGE: judge}))
+    with pytest.raises(pytest.fail.Exception, match=r"^not judged \[values.dense_exact\]: an earlier call broke"):
+        containing.pytest_runtest_setup(item)  # type: ignore[arg-type]  # all that it asks of a test
+    assert tally.verdict("values.dense_exact", tally.COUNTS["values.dense_exact"])[0] == "not judged"
+    item.nodeid = "tests/meta/test_losses.py::test_limits"
+    containing.pytest_runtest_setup(item)  # type: ignore[arg-type]
 
 
 def test_a_worker_that_stays(tmp_path):
