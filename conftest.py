@@ -20,8 +20,10 @@ from tests.keys import JUDGE
 pytest_plugins = (
     "tests.reproducing",
     "tests.baselines",
+    "tests.devices",
     "tests.once",
     "tests.progress",
+    "tests.containing",
     "tests.reporting",
     "tests.skips",
 )
@@ -84,12 +86,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Says what is judged, on what, with which versions."""
     return config.stash[JUDGE].header(config.getoption("--hypothesis-profile") or "pr")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: object, error: object) -> None:
-    """Takes an xdist worker's counts home to the controller."""
-    node.config.stash[JUDGE].collect(getattr(node, "workeroutput", {}))  # type: ignore[attr-defined]  # xdist's type
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from properties import surroundings
+from properties import journal, surroundings
 from properties.candidate import Candidate
 from properties.configurations import Watch
 from properties.engines.base import Engine, Ops
@@ -24,6 +24,8 @@ class _Unheard(Watch):
 
 class Baseline(Ops):
     """The baseline's operators; their hazards, prints and changes to the process are told of nobody."""
+
+    whose = journal.BASELINE
 
     def __init__(self, candidate: Candidate, engine: Engine) -> None:
         super().__init__(candidate, engine)

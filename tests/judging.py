@@ -179,8 +179,10 @@ class Patience:
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
         """Judges a case, or ends the test once a failure is known and its time is over."""
         __tracebackhide__ = True
-        if self.ends is not None and any(now > end for now, end in zip(self.now(), self.ends, strict=True)):
-            raise OutOfPatience
+        if self.ends is not None:
+            is_over = any(now > end for now, end in zip(self.now(), self.ends, strict=True))
+            if is_over or ops.engine.is_lost():  # on which every case would fail
+                raise OutOfPatience
         try:
             invariant(ops, case)
         except Exception as error:  # also the judge's own failures: shrinking them may take minutes

@@ -86,10 +86,12 @@ class Progress:
     finished: int = 0  # cases of the profile's budget, of tests that are over
     total: int = 0
     beat: Beat | None = None
+    home: set[str] = field(default_factory=set)  # workers that are no more: the controller has added their counts
 
     def line(self, now: float) -> str:
         """The words of this moment, in seconds of the monotonic clock."""
-        every = [self.own(), *(json.loads(path.read_text()) for path in self.folder.glob("*.json"))]
+        paths = [path for path in self.folder.glob("*.json") if path.stem not in self.home]
+        every = [self.own(), *(json.loads(path.read_text()) for path in paths)]
         violated = set().union(*(one["violated"] for one in every))
         compiled = sum(max(0, one["specialisations"]) for one in every)
         share = min(1.0, self.finished / max(1, self.total))
@@ -120,6 +122,11 @@ class Progress:
         node.workerinput[FOLDER] = str(self.folder)
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Adds a worker up no longer, whether it is done or lost."""
+        self.home.add(node.gateway.id)
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """Begins, in a run with workers, which all collect the same."""
         self.begin(node.config, ids)
@@ -129,8 +136,8 @@ class Progress:
         self.begin(session.config, [item.nodeid for item in session.items])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Counts a test that is over."""
-        if report.when == "teardown" and self.beat is not None:
+        """Counts a test that is over, at its teardown or with its worker."""
+        if report.when not in ("setup", "call") and self.beat is not None:
             self.finished += budget(report.nodeid)
             self.beat.now()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -81,25 +80,38 @@ def script_beside(folder: Path, ops: Ops, name: str, case: str, at: str) -> list
 
 
 def command(request: pytest.FixtureRequest, ops: Ops) -> str:
-    """What runs this test again, which begins with the stored case; it needs the checkout, so it goes there."""
-    words = ["pytest", request.node.nodeid, "--candidate", ops.candidate.target]
-    return _from_the_root(request.config, ops, words, bool(request.node.get_closest_marker("baseline")))
+    """What runs this test again, which begins with the stored case."""
+    is_compared = bool(request.node.get_closest_marker("baseline"))
+    words = ["pytest", request.node.nodeid, "--candidate", ops.candidate.target, *_judged_as(ops, is_compared)]
+    return in_checkout(request.config.rootpath, *words)
 
 
 def replaying(config: pytest.Config, ops: Ops, name: str, case: str) -> str:
     """What judges one case of a property again, without pytest; nothing for a proof, which has no case to judge."""
     if case == "None" or name.startswith("proof."):
         return ""
-    words = ["properties.replay", ops.candidate.target, name, case]
-    return _from_the_root(config, ops, words, name.startswith("baseline."))
+    return replayed(config.rootpath, ops.candidate.target, name, case, *_judged_as(ops, name.startswith("baseline.")))
 
 
-def _from_the_root(config: pytest.Config, ops: Ops, words: Sequence[object], is_compared: bool) -> str:
-    """A Python module and its arguments as a command, with the engine, and the baseline where it is needed."""
-    root, python = config.rootpath, Path(sys.executable)
-    start = [python.relative_to(root) if python.is_relative_to(root) else python, "-m"]
-    more = ["--baseline", ops.baseline.candidate.target] if ops.baseline and is_compared else []
-    return f"cd {quoted(root)} && {' '.join(map(quoted, [*start, *words, '--engine', ops.engine.name, *more]))}"
+def replayed(root: Path, target: str, property_name: str, case: str, *more: str) -> str:
+    """What judges one case again, as it is."""
+    return in_checkout(root, "properties.replay", target, property_name, case, *more)
+
+
+def in_checkout(root: Path, *words: str) -> str:
+    """A command that runs a module of this Python; it needs the checkout, so it goes there."""
+    python = Path(sys.executable)
+    python = python.relative_to(root) if python.is_relative_to(root) else python
+    return f"cd {quoted(root)} && {' '.join(map(quoted, (python, '-m', *words)))}"
+
+
+def _judged_as(ops: Ops, is_compared: bool) -> list[str]:
+    """The options of this run that a command needs: the engine, and the baseline of a property that compares."""
+    return [
+        "--engine",
+        ops.engine.name,
+        *(["--baseline", ops.baseline.candidate.target] * bool(is_compared and ops.baseline)),
+    ]
 
 
 def quoted(word: object) -> str:

@@ -12,8 +12,7 @@ ENGINES: dict[str, type[Engine]] = {"cuda": Cuda, "ttir": Ttir, "interpreter": I
 
 def choose(name: str) -> Engine:
     """The engine of that name, ready to run; `auto` is `cuda` where a GPU is usable, else `ttir`. Raises BadEngine."""
-    if name == "auto":
-        name = "cuda" if Cuda.unusable() is None else "ttir"
+    name = _meant(name)
     if name not in ENGINES:
         raise BadEngine(f"engine {name!r} is unknown; allowed: auto, {', '.join(ENGINES)}")
     reason = ENGINES[name].unusable()
@@ -22,4 +21,15 @@ def choose(name: str) -> Engine:
     return ENGINES[name]()
 
 
-__all__ = ["ENGINES", "BadEngine", "Engine", "choose"]
+def gpus(name: str) -> tuple[float, ...]:
+    """The memory of each GPU that the engine of that name runs on, in GiB; none where it runs on none."""
+    return Cuda.memories() if _meant(name) == "cuda" else ()
+
+
+def _meant(name: str) -> str:
+    if name != "auto":
+        return name
+    return "cuda" if Cuda.unusable() is None else "ttir"
+
+
+__all__ = ["ENGINES", "BadEngine", "Engine", "choose", "gpus"]

@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 
-from properties import configurations, surroundings, tally
+from properties import configurations, journal, surroundings, tally
 from properties.calls import Rerun
 from properties.candidate import Candidate, one_line, source_of
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN, result_fault
+from properties.engines.contained import contained
+from properties.engines.filling import filled_memory
 from properties.engines.recording import Recording
 from properties.interrupts import is_of_the_user
 from properties.leaving import Leaving, staying
@@ -76,6 +78,10 @@ class Engine:
         """The engine's own shortcoming behind an exception of a call, or None where it is the candidate's."""
         return None
 
+    def is_lost(self) -> bool:
+        """Whether the device takes no more calls of this process, since one of them broke it."""
+        return False
+
     def observed(self, operator: str, context: Any, result: object) -> Violation | None:
         """What was seen during the call beside its results, as a violation of the hazards group."""
         return None
@@ -102,6 +108,7 @@ class Ops:
     """The operators under judgement, as invariants call them; `baseline` are those of a kernel to compare with."""
 
     baseline: Ops | None = None
+    whose = ""  # before an operator's name in the journal
 
     def __init__(self, candidate: Candidate, engine: Engine) -> None:
         self.candidate, self.engine = candidate, engine
@@ -119,6 +126,7 @@ class Ops:
         """Names the property and case that violations seen during calls belong to, and their configurations."""
         before = self._property, self._case
         self._property, self._case = name, case
+        journal.judging(name, case)
         self.tuned.ran.clear()
         try:
             yield
@@ -162,7 +170,8 @@ class Ops:
         """What an operator raises when called so, or None if it accepts."""
         given = _by_name(operator, arguments, named)
         choosing = frontend.choosing(self.tuned.choice, self.tuned.seen)
-        with self.engine.carried(given) as there, self.engine.running([]), choosing, self._watched(operator):
+        carried, running = self.engine.carried(given), self.engine.running([])
+        with self._contained(operator), carried as there, running, choosing, self._watched(operator):
             try:
                 self._invoke(operator, there, len(arguments))
             except BaseException as error:  # as in _call
@@ -179,7 +188,8 @@ class Ops:
     def _again(self, choice: int, arguments: Mapping[str, Any]) -> tuple[Any, Accesses | None]:
         """One call in a configuration; what is seen does not count. The result, and accesses if they are seen."""
         around = self.engine.watching(), frontend.choosing(choice), staying()
-        with self.engine.carried(arguments) as there, around[0] as accesses, around[1], around[2]:
+        carried = self._contained("fused_sconv"), self.engine.carried(arguments)
+        with carried[0], carried[1] as there, around[0] as accesses, around[1], around[2]:
             try:
                 return self.candidate.operators["fused_sconv"](**there), accesses
             except BaseException as error:  # as in _call
@@ -196,7 +206,8 @@ class Ops:
         known = [*vars(inspect.getmodule(function) or object).values()]
         known += [value for every in frontend.configurations(self._packages) for one in every for value in one.values()]
         around = self.engine.running([]), frontend.choosing(0)
-        with around[0], around[1], frontend.noting_constants() as noted, self._watched(operator):
+        noting, watched = frontend.noting_constants(), self._watched(operator)
+        with self._contained(operator), around[0], around[1], noting as noted, watched:
             try:
                 function(**named)
             except BaseException as error:  # what goes wrong here is judged elsewhere
@@ -211,7 +222,7 @@ class Ops:
         # The engine's surroundings come first: a machine has a choice of its own.
         choosing = frontend.choosing(self.tuned.choice, self.tuned.seen)
         carried, running = self.engine.carried(given), self.engine.running(inputs)
-        with carried as there, running as context, choosing, self._watched(operator):
+        with self._contained(operator), carried as there, running as context, choosing, self._watched(operator):
             try:
                 result = self._invoke(operator, there, len(arguments))
             except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
@@ -228,6 +239,9 @@ class Ops:
         function: Callable[..., Any] = self.candidate.operators[operator]
         names = OPERATORS[operator][:positional]
         return function(*(given[name] for name in names), **{k: v for k, v in given.items() if k not in names})
+
+    def _contained(self, operator: str) -> AbstractContextManager[None]:
+        return contained(f"{self.whose}{operator}", self.engine.is_lost, partial(self._raised, operator))
 
     def _watched(self, operator: str) -> AbstractContextManager[None]:
         return surroundings.kept(operator, self._property, self._case)
@@ -247,12 +261,13 @@ class Ops:
     def capture(self, region: Callable[[], Any], pool: Any = None) -> Recording:
         """Captures what the region does with the operators, for `replay`."""
         __tracebackhide__ = True
-        try:
-            return self.engine.capture(region, pool)
-        except (Violation, NotJudged):
-            raise
-        except Exception as error:
-            raise self._raised("capture", error) from error
+        with self._contained("capture"):
+            try:
+                return self.engine.capture(region, pool)
+            except (Violation, NotJudged):
+                raise
+            except Exception as error:
+                raise self._raised("capture", error) from error
 
     def frozen(self, recordings: Sequence[Recording], eager: Sequence[Launch]) -> str:
         """In which launches captured regions differ from an eager run of the same, in words; nothing where unseen."""
@@ -261,10 +276,11 @@ class Ops:
     def replay(self, recording: Recording) -> None:
         """Runs a captured region again."""
         __tracebackhide__ = True
-        try:
-            machine = recording.replay()
-        except Exception as error:
-            raise self._raised("replay", error) from error
+        with self._contained("replay"):
+            try:
+                machine = recording.replay()
+            except Exception as error:
+                raise self._raised("replay", error) from error
         tally.count_replay(self._property)
         if machine is not None:
             self._observe("fused_sconv", machine, None)
@@ -277,21 +293,6 @@ class Ops:
         if isinstance(error, Leaving):
             got = f"called {one_line(error)} {on}"
         return Violation(self._property, operator, got=got, at=source_of(error, self.candidate.path), case=self._case)
-
-
-@contextmanager
-def filled_memory() -> Iterator[None]:
-    """Makes `torch.empty` and its kin hand out NaN (floats) or the largest value (integers) instead of old results."""
-    was_strict = torch.are_deterministic_algorithms_enabled()
-    was_warning = torch.is_deterministic_algorithms_warn_only_enabled()
-    was_filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        torch.utils.deterministic.fill_uninitialized_memory = was_filling  # type: ignore[attr-defined]
-        torch.use_deterministic_algorithms(was_strict, warn_only=was_warning)
 
 
 def _by_name(operator: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

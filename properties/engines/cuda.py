@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 
-from properties.engines.base import Engine, filled_memory
+from properties.engines.base import Engine
 from properties.engines.ferry import Ferry, travels
+from properties.engines.filling import filled_memory
 from properties.engines.recording import Graphed, Recording
 from properties.ttir import frontend
+from properties.workers import GIB
 
 
 class Cuda(Engine):
@@ -27,6 +29,12 @@ class Cuda(Engine):
         if not torch.cuda.is_available():
             return "torch sees no CUDA GPU"
         return None
+
+    @staticmethod
+    def memories() -> tuple[float, ...]:
+        """The GiB of each GPU that CUDA shows this process."""
+        count = torch.cuda.device_count()
+        return tuple(torch.cuda.get_device_properties(index).total_memory / GIB for index in range(count))
 
     def __init__(self) -> None:
         frontend.count_compilations()
@@ -74,6 +82,15 @@ class Cuda(Engine):
     def specialisations(self) -> int:
         """How many kernels Triton has compiled in this process, or loaded from its disk cache."""
         return frontend.compiled_kernels()
+
+    def is_lost(self) -> bool:
+        """Whether the CUDA context is broken, as it is for good after an illegal access or a device assert."""
+        try:
+            if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+                torch.cuda.synchronize()  # would end a capture
+        except RuntimeError:
+            return True
+        return False
 
     @contextmanager
     def running(self, read_only: list[torch.Tensor]) -> Iterator[Any]:

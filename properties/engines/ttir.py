@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from properties.engines.base import Engine, filled_memory
+from properties.engines.base import Engine
+from properties.engines.filling import filled_memory
 from properties.engines.recording import Recording, Taped
 from properties.number_words import plural
 from properties.ttir import (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import z3
 
+from properties import journal
 from properties.interrupts import is_of_the_user
 from properties.proofs.forms import Form
 from properties.ttir import Launch, Machine, cache, frontend
@@ -68,7 +69,10 @@ def record(
     operator: Callable[..., Any], arguments: Mapping[str, Any], sizes: Mapping[str, int], configuration: int = 0
 ) -> Seen:
     """Calls an operator. Raises NotJudged where it raises, or launches anything but one kernel."""
-    with Recorder(checks=False, configuration=configuration) as machine:
+    with (
+        journal.calling(getattr(operator, "__name__", "the operator")),
+        Recorder(checks=False, configuration=configuration) as machine,
+    ):
         try:
             result = operator(**arguments)
         except BaseException as error:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +17,12 @@ import torch
 from properties import interrupts, surroundings, tally
 from properties.candidate import BadCandidate, load
 from properties.cases import Forward, Geometry, Metadata, Request
-from properties.engines.base import Engine, filled_memory
+from properties.engines.base import Engine
+from properties.engines.filling import filled_memory
 from properties.invariants import cache, metadata, values
 from properties.verdict import Violation
+from tests.meta.test_command_line import ROOT
 
-ROOT = Path(__file__).parents[2]
 GOOD = "import os, sys, random, warnings\nimport numpy as np\nimport torch\nfrom tests.meta.candidates import plain\n"
 CALLS = GOOD + (
     "def fused_sconv(x, weight, cache, positions, block_table, seq_idx, slot_mapping, query_start, off_s, ws,"

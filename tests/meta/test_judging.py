@@ -66,18 +66,19 @@ def test_a_stored_case_is_shrunk_anew(database):
 
 
 @pytest.mark.parametrize(
-    ("spent", "clock", "is_over"),
-    [(5.9, 59.0, False), (6.1, 6.1, True), (1.0, 60.1, True)],
-    ids=["a busy machine", "the processor's time", "the clock's"],
+    ("spent", "clock", "is_lost", "is_over"),
+    [(5.9, 59.0, False, False), (6.1, 6.1, False, True), (1.0, 60.1, False, True), (1.0, 1.0, True, True)],
+    ids=["a busy machine", "the processor's time", "the clock's", "a broken device"],
 )
-def test_patience(monkeypatch, spent, clock, is_over):
-    """Counts the processor's seconds; the clock's end it only after many times as many."""
+def test_patience(monkeypatch, spent, clock, is_lost, is_over):
+    """Counts the processor's seconds; the clock's end it only after many times as many, a broken device at once."""
     now = [100.0, 1000.0]
     monkeypatch.setattr(judging.Patience, "failures", 0)
     monkeypatch.setattr(judging.Patience, "now", staticmethod(lambda: tuple(now)))
+    ops = SimpleNamespace(engine=SimpleNamespace(is_lost=lambda: is_lost))
     patience, seen = judging.Patience(), []
     patience.keep(Violation(NAME, "out"), 3)
     now[:] = 100 + spent, 1000 + clock
     with suppress(judging.OutOfPatience):
-        patience.run(lambda ops, case: seen.append(case), None, 1)  # type: ignore[arg-type]  # it only counts
+        patience.run(lambda ops, case: seen.append(case), ops, 1)  # type: ignore[arg-type]  # it only counts
     assert seen == ([] if is_over else [1])

@@ -169,6 +169,9 @@ def test_the_words(tmp_path):
         progress.finished = 400
         expected = "100%, 0:00 left; 1,234 cases, 2 properties violated, 21 specialisations"
         assert progress.line(121.0) == expected
+        progress.pytest_testnodedown(SimpleNamespace(gateway=SimpleNamespace(id="gw1")))
+        expected = "100%, 0:00 left; 1,200 cases, 1 property violated, 1 specialisation"
+        assert progress.line(121.0) == expected
 
 
 def test_the_widest_line_fits(tmp_path):
