@@ -24,7 +24,7 @@ from properties.report.data import as_data
 from properties.report.document import property_of
 from tests.keys import JUDGE
 from tests.progress import Beat
-from tests.reproducing import replayed
+from tests.reproducing import replayed, replaying
 
 FOLDER = "judge_journals"  # what workers are told under: where to write
 PATIENCE = 10.0  # seconds for a process that is cut off to come to its end
@@ -125,7 +125,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.judge, self.root, self.with_data = config.stash[JUDGE], config.rootpath, config.getoption("--report")
+        self.judge, self.with_data = config.stash[JUDGE], config.getoption("--report")
         self.folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.counts: dict[str, dict[str, object]] = {}  # of workers whose counts have not come home to the end
         self.ended: dict[str, Ending] = {}  # workers that were ended from here
@@ -206,11 +206,7 @@ class Controller:
 
     def again(self, record: journal.Record) -> str:
         """The command that judges a lost worker's case again."""
-        ops = self.judge.ops
-        more = ["--engine", ops.engine.name]
-        if ops.baseline and record.property_name.startswith("baseline."):
-            more += ["--baseline", ops.baseline.candidate.target]
-        return replayed(self.root, ops.candidate.target, record.property_name, record.case, *more)
+        return replaying(self.config, self.judge.ops, record.property_name, record.case)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

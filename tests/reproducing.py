@@ -107,11 +107,8 @@ def in_checkout(root: Path, *words: str) -> str:
 
 def _judged_as(ops: Ops, is_compared: bool) -> list[str]:
     """The options of this run that a command needs: the engine, and the baseline of a property that compares."""
-    return [
-        "--engine",
-        ops.engine.name,
-        *(["--baseline", ops.baseline.candidate.target] * bool(is_compared and ops.baseline)),
-    ]
+    compared = ["--baseline", ops.baseline.candidate.target] if ops.baseline and is_compared else []
+    return ["--engine", ops.engine.name, *compared]
 
 
 def quoted(word: object) -> str:
