@@ -108,6 +108,7 @@ def test_counts_add_up(monkeypatch):
         "violated_dtypes": [],
         "excused": False,
         "near": 0,
+        "replays": 3,
     }
     tally.merge({"g.p": one})
     tally.merge(
@@ -124,7 +125,9 @@ def test_counts_add_up(monkeypatch):
             }
         }
     )
-    assert tally.COUNTS == {"g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True, {"n"})}
+    assert tally.COUNTS == {
+        "g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True, {"n"}, replays=6)
+    }
     assert tally.dump() == {
         "g.p": {
             "judged": 4,
@@ -137,6 +140,7 @@ def test_counts_add_up(monkeypatch):
             "violated_dtypes": [],
             "excused": True,
             "near": 0,
+            "replays": 6,
         }
     }
 

@@ -12,6 +12,7 @@ import pytest
 from properties.engines import gpus
 from properties.workers import GIB, VISIBLE, Host, entries, host, pins, room
 from tests import devices
+from tests.meta.outside import environment
 from tests.meta.test_command_line import ROOT
 
 
@@ -108,7 +109,7 @@ def test_before_torch_is_there(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "test_one.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", VISIBLE: "6,3", "SEEN": str(seen)},
+        env=environment(PYTHONPATH=f"{tmp_path}:{ROOT}", SEEN=str(seen), **{VISIBLE: "6,3"}),
         capture_output=True,
         text=True,
     )
