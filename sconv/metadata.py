@@ -8,8 +8,8 @@ import triton.language as tl
 
 from sconv.checks import check_metadata_arguments
 
-ROW_TILE = 256  # rows a program owns
-FAN = 8  # parts that a step of the search cuts the requests into: loads of one step do not wait for one another
+ROW_TILE = 128  # rows a program owns: one a lane of four warps (benchmarks/README.md)
+FAN = 4  # parts that a step of the search cuts the requests into: loads of one step do not wait for one another
 
 
 @triton.jit(
@@ -32,6 +32,7 @@ def _sequence_metadata_kernel(
     """Writes one tile of rows; the owner is the last request that starts at the row or before."""
     row = tl.program_id(0).to(tl.int64) * BLOCK_T + tl.arange(0, BLOCK_T)
     is_actual = row < num_actual_tokens
+    sought = row.to(tl.int32)  # of actual rows, which query_start_loc counts in 32 bits
     owner = tl.zeros((BLOCK_T,), tl.int32)  # so far: the first request of the part that holds the owner
     for _ in range(steps):
         parts = tl.zeros((BLOCK_T,), tl.int32)
@@ -39,7 +40,7 @@ def _sequence_metadata_kernel(
             request = owner + part * width
             exists = is_actual & (request < num_reqs)
             first_row = tl.load(query_start_loc_ptr + request, mask=exists, other=0)
-            parts += (exists & (first_row <= row)).to(tl.int32)
+            parts += (exists & (first_row <= sought)).to(tl.int32)
         owner += parts * width
         width = width // FAN
     first_row = tl.load(query_start_loc_ptr + owner, mask=is_actual, other=0)

@@ -55,7 +55,7 @@ def _parted(world: Any, row: z3.ArithRef, span: z3.ArithRef, carried: tuple[z3.A
 
 
 INVARIANTS = {
-    "_sequence_metadata_kernel": Invariant("steps", 8, _parted, width="width"),  # sconv/metadata.py
+    "_sequence_metadata_kernel": Invariant("steps", 4, _parted, width="width"),  # sconv/metadata.py
     "_binary_search_kernel": Invariant("search_steps", 2, _halved),  # tests/meta/candidates/tiled.py
     "_seq_metadata_kernel": Invariant("n_iters", 2, _halved_from_entry),  # the upstream file
 }
