@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Any
 
 from properties import invariants
 from properties.promises import PROMISES, Promise
@@ -16,6 +17,12 @@ def entries() -> list[Property]:
     for module in pkgutil.iter_modules(invariants.__path__):
         importlib.import_module(f"properties.invariants.{module.name}")
     return sorted(CATALOGUE.values(), key=lambda entry: entry.name)
+
+
+def invariant_of(name: str) -> Any:
+    """The invariant of a property."""
+    group, own = name.split(".")
+    return getattr(importlib.import_module(f"properties.invariants.{group}"), own)
 
 
 def groups() -> set[str]:

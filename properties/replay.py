@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib
 import os
 import sys
 import typing
@@ -90,9 +89,7 @@ def _invariant(property_name: str) -> Callable[[Any, Any], None]:
     known = [entry.name for entry in catalogue.entries() if entry.group != "proof"]  # which no case is judged by
     if property_name not in known:
         raise ValueError(f"property {property_name!r} is unknown{_meant(property_name, known)}")
-    group, name = property_name.split(".")
-    found: Callable[[Any, Any], None] = getattr(importlib.import_module(f"properties.invariants.{group}"), name)
-    return found
+    return catalogue.invariant_of(property_name)
 
 
 class _Parser(argparse.ArgumentParser):

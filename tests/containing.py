@@ -20,11 +20,10 @@ import pytest
 
 from properties import journal, tally
 from properties.losses import Ending, Limits, Loss, Watch, ending, last_line, usage
-from properties.report.data import as_data
 from properties.report.document import property_of
 from tests.keys import JUDGE
 from tests.progress import Beat
-from tests.reproducing import replayed, replaying
+from tests.reproducing import replayed, replaying, told
 
 FOLDER = "judge_journals"  # what workers are told under: where to write
 PATIENCE = 10.0  # seconds for a process that is cut off to come to its end
@@ -189,24 +188,21 @@ class Controller:
         report.location = (*report.location[:2], crashitem.partition("::")[2])  # its name, which xdist leaves out
         loss.count(found)
         again = [f"Failing case: {record.case}", ""] if record.case and not found else []
-        again += [f"Reproduce:    {self.again(record)}"] if record.case else []
+        if record.case:
+            again.append(f"Reproduce:    {replaying(self.config, self.judge.ops, record.property_name, record.case)}")
         if found is None:
             report.longrepr = "\n".join([f"not judged [{name}]: {loss.why_not()}", *again])
             return
         report.longrepr = "\n".join([f"{found}", "The process was lost in this case, which is not shrunk.", *again])
         report.violated = found.property_name, repr(found.case)  # type: ignore[attr-defined]  # as in once.py
         if self.with_data:
-            report.violation = as_data(found)  # type: ignore[attr-defined]  # as in reporting.py
+            report.violation = told(self.config, found)  # type: ignore[attr-defined]  # as in reporting.py
 
     def stop_where_asked(self) -> None:
         """Ends the run at the failure that -x or --maxfail names; xdist counts no lost worker among them."""
         most, session = self.config.getoption("maxfail"), self.config.pluginmanager.getplugin("session")
         if most and session is not None and session.testsfailed + 1 >= most:  # this one is counted once it is told
             self.config.pluginmanager.getplugin("dsession").shouldstop = f"stopping after {most} failures"
-
-    def again(self, record: journal.Record) -> str:
-        """The command that judges a lost worker's case again."""
-        return replaying(self.config, self.judge.ops, record.property_name, record.case)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

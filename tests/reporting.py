@@ -11,10 +11,9 @@ import pytest
 
 from properties.judge import Judge
 from properties.report import write
-from properties.report.data import as_data
 from properties.report.document import Outcome, Run, document, property_of
 from tests.keys import FOUND, JUDGE
-from tests.reproducing import replaying
+from tests.reproducing import told
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,10 +33,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Attaches a test's violation, as data, to its result; xdist sends both to the controller."""
     result = yield
     if result.failed and (violation := item.stash.get(FOUND, None)) and item.config.getoption("--report"):
-        config = item.config
-        replay = replaying(config, config.stash[JUDGE].ops, violation.property_name, repr(violation.case))
-        # results take more, and are sent with it
-        result.violation = {**as_data(violation), "replay": replay}  # type: ignore[attr-defined]
+        result.violation = told(item.config, violation)  # type: ignore[attr-defined]  # results take more, and are sent
     return result
 
 

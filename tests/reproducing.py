@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from properties import tally
 from properties.engines.base import Ops
 from properties.printable import printable, shell_word
+from properties.report.data import as_data
 from properties.reproducer import Unwritable, again, forget, write
 from properties.reproducer.making import file_name
 from properties.verdict import Violation
@@ -91,6 +93,12 @@ def replaying(config: pytest.Config, ops: Ops, name: str, case: str) -> str:
     if case == "None" or name.startswith("proof."):
         return ""
     return replayed(config.rootpath, ops.candidate.target, name, case, *_judged_as(ops, name.startswith("baseline.")))
+
+
+def told(config: pytest.Config, violation: Violation) -> dict[str, Any]:
+    """A violation as data, with the command that judges its case again."""
+    replay = replaying(config, config.stash[JUDGE].ops, violation.property_name, repr(violation.case))
+    return {**as_data(violation), "replay": replay}
 
 
 def replayed(root: Path, target: str, property_name: str, case: str, *more: str) -> str:

@@ -69,6 +69,6 @@ def _same_memory(property_name: str, got: Guarded, wanted: Guarded, case: Forwar
         where=element(got, first),
         got=number(got.memory[first]),
         wanted=f"{number(wanted.memory[first])}, as the baseline leaves it",
-        but=f"{differ(len(wrong), got.memory.numel(), 'element', f' of {got.name} and around it')}",
+        but=differ(len(wrong), got.memory.numel(), "element", f" of {got.name} and around it"),
         case=case,
     )

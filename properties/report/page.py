@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +28,20 @@ class Failure:
     """One failing case as the page shows it."""
 
     headline: str
-    dtype: str | None
-    words: list[tuple[str, str]]  # At, With, Let, Then, But
-    case: str
     reproduce: str
-    replay: str  # the same without pytest
     script: str  # the path of the script that shows it
     no_script: str  # why there is none
-    taps: list[tuple[Tap, str]]
-    spread: Spread | None
-    is_probed: bool  # whether it is known where a tap came from
-    pictures: list[tuple[str, Markup]]
-    missing: str  # why there is no picture
-    note: str  # what the failure's text says beside the violation, such as that it was not seen again
-    text: str  # the whole failure as the terminal tells it, where it is no violation that is known as data
+    replay: str = ""  # the command without pytest
+    dtype: str | None = None
+    words: list[tuple[str, str]] = field(default_factory=list)  # At, With, Let, Then, But
+    case: str = ""
+    taps: list[tuple[Tap, str]] = field(default_factory=list)
+    spread: Spread | None = None
+    is_probed: bool = False  # whether it is known where a tap came from
+    pictures: list[tuple[str, Markup]] = field(default_factory=list)
+    missing: str = ""  # why there is no picture
+    note: str = ""  # what the failure's text says beside the violation, such as that it was not seen again
+    text: str = ""  # the whole failure as the terminal tells it, where it is no violation that is known as data
 
 
 def rendered(report: Report) -> str:
@@ -100,28 +100,11 @@ def _failure(found: Report, script: str, no_script: str) -> Failure:
         pictures=drawn,
         missing=missing,
         note=note,
-        text="",
     )
 
 
 def _told_only(text: str) -> Failure:
     headline, _, rest = text.partition("\n")
     headline, told = headline.removeprefix("Violation: "), rest.partition("Reproduce:")[0].strip()
-    command, (script, no_script) = reproduction(text)[0], scripts([{"text": text, "dtype": None}])[0]
-    return Failure(
-        headline=headline,
-        dtype=None,
-        words=[],
-        case="",
-        reproduce=command,
-        replay="",
-        script=script,
-        no_script=no_script,
-        taps=[],
-        spread=None,
-        is_probed=False,
-        pictures=[],
-        missing="",
-        note="",
-        text=told,
-    )
+    command, script = reproduction(text)[0], scripts([{"text": text, "dtype": None}])[0]
+    return Failure(headline, command, *script, text=told)

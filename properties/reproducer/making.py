@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import importlib
 import io
 import os
 import re
@@ -19,7 +18,7 @@ from typing import Any, get_type_hints
 
 import torch
 
-from properties import tally
+from properties import catalogue, tally
 from properties.engines.base import Ops
 from properties.lives import Life
 from properties.printable import printable
@@ -61,14 +60,9 @@ def file_name(property_name: str, case: Any = None) -> str:
     return f"repro_{'_'.join([*property_name.split('.'), *filter(None, [bug])])}.py"
 
 
-def _invariant(property_name: str) -> Any:
-    group, name = property_name.split(".")
-    return getattr(importlib.import_module(f"properties.invariants.{group}"), name)
-
-
 def again(ops: Ops, property_name: str, case: str) -> Violation | None:
     """The violation of a property by a case that was printed, counted nowhere. Raises Unwritable."""
-    invariant = _invariant(property_name)
+    invariant = catalogue.invariant_of(property_name)
     try:
         one = read(case)
     except ValueError as error:
@@ -90,7 +84,7 @@ def again(ops: Ops, property_name: str, case: str) -> Violation | None:
 
 def record(ops: Ops, violation: Violation) -> Recorded:
     """Judges the violation's case again, in the configuration that failed. Raises Unwritable."""
-    invariant = _invariant(violation.property_name)
+    invariant = catalogue.invariant_of(violation.property_name)
     for choice in range(ops.configurations if violation.configuration else 1):
         labels = Labels()
         recording = RecordingOps(ops, labels)

@@ -135,16 +135,18 @@ class _Readings(TorchFunctionMode):
         self.on_host: list[torch.Tensor] = []  # that the region made there
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        to_host = function is torch.Tensor.to and ("cpu" in args[1:] or (kwargs or {}).get("device") == "cpu")
+        kwargs = kwargs or {}
+        given = [*args, *kwargs.values()]
+        makes = function in COPYING and not isinstance(args[0] if args else kwargs.get("data"), torch.Tensor)
+        to_host = function is torch.Tensor.to and ("cpu" in args[1:] or kwargs.get("device") == "cpu")
         if function in READING_METHODS or to_host:
             self.tape.forbid(f"Tensor.{function.__name__} copies a tensor to the host")
-        if function in COPYING and "device" in (kwargs or {}) and not isinstance(args[0], torch.Tensor):
+        if makes and "device" in kwargs:
             self.tape.forbid(f"torch.{function.__name__} copies from the host to a device")
-        given = [*args, *(kwargs or {}).values()]
         if function in COPYING_SCALARS and any(one is other for one in given for other in self.on_host):
             self.tape.forbid(f"torch.{function.__name__} copies a tensor of the host to a device")
-        result = function(*args, **(kwargs or {}))
-        if function in COPYING and "device" not in (kwargs or {}) and not isinstance(args[0], torch.Tensor):
+        result = function(*args, **kwargs)
+        if makes and "device" not in kwargs:
             self.on_host.append(result)
         return result
 

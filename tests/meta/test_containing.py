@@ -88,7 +88,8 @@ LOST = {
         (
             "while True: pass",
             "ctypes.PyDLL(None).pause()",  # holds Python's lock, and does not use the processor
-            "hoard = [(time.sleep(0.05), b'x' * 2**26) for _ in range(64)]",
+            # so slowly that no other limit is passed before, however late the controller looks
+            "hoard = [(time.sleep(0.4), b'x' * 2**27) for _ in range(64)]",
         ),
         ("--call-limit", "2", "--call-memory", "0.5"),
         (
@@ -119,6 +120,7 @@ def test_judged_again(tmp_path):
     assert "At:    kernel.py:" in text
     command = text.partition("Reproduce:")[2].strip().splitlines()[0].partition(" && ")[2]
     assert subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True).returncode == -signal.SIGSEGV
+    assert found["violations"][0]["replay"].endswith(command)
 
 
 def test_the_last_failure_wanted(tmp_path):

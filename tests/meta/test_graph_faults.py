@@ -133,6 +133,16 @@ def test_segments(segments):
     assert [stages for captured, stages in case.segments if not captured] == ([] if eager is None else [(eager,)])
 
 
+def test_data_by_name():
+    """A tensor that is made of data given by name is made, and is one of the host."""
+    with Machine(), Tape() as tape:
+        made = torch.tensor(data=[1.0]) * 2
+    assert float(made) == 2.0
+    tape.replay(lambda launches: None)
+    with pytest.raises(CaptureForbidden), Tape():
+        torch.where(made > 0, torch.tensor(data=-1.0), made)
+
+
 def test_tape_repeats_torch_and_triton():
     """Writes, new tensors and views are done again in order on what the buffers hold by then."""
     x = torch.arange(4.0)
