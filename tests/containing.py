@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import getpass
+import hashlib
 import os
 import shutil
 import signal
@@ -27,7 +28,8 @@ from tests.reproducing import replayed, replaying, told
 
 FOLDER = "judge_journals"  # what workers are told under: where to write
 PATIENCE = 10.0  # seconds for a process that is cut off to come to its end
-WITHOUT_WORKERS = Path(tempfile.gettempdir()) / f"sconv-judge-{getpass.getuser()}-journals"
+CHECKOUT = hashlib.sha256(os.fsencode(Path(__file__).parents[1])).hexdigest()[:12]  # whose notes are no other's
+WITHOUT_WORKERS = Path(tempfile.gettempdir()) / f"sconv-judge-{getpass.getuser()}-{CHECKOUT}"
 JOURNAL = ".journal"  # of a worker's file
 STACK = ".stack"  # of a worker's file for what Python says as it faults
 AT_ONCE = 3  # workers that end before they have collected the tests: the next one would as well
