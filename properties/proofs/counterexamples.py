@@ -104,17 +104,24 @@ def _batches(claim: Claim, model: z3.ModelRef) -> Iterator[Forward]:
     row = T - 1 if claim.row is None else min(max(0, number(claim.row)), T - 1)
     at = z3.IntVal(row)
     first, position = number(world.first(at)), number(world.position(at))
+    room = number(world.width) * world.geometry.N  # tokens that a row of the model's table has room for
+
+    def others(rows: int) -> tuple[Request, ...]:
+        """Requests of so many rows, which do not ask for a wider table than the model's."""
+        if rows < room or room < 2:
+            return (Request(start=1, length=rows),) if rows else ()
+        return (Request(start=1),) * rows
+
     if number(world.slot(at)) >= 0 and first <= row:
         start, mine = position - (row - first), row - first + 1
-        before = (Request(start=1, length=first),) if first else ()
+        before = others(first)
         after = T - first - mine
         yield Forward(requests=(*before, Request(start, T - first)), block_seed=1)
         yield Forward(requests=(*before, Request(start, mine)), pads=after, block_seed=2)
         if after:
-            yield Forward(requests=(*before, Request(start, mine), Request(1, after)), block_seed=3)
+            yield Forward(requests=(*before, Request(start, mine), *others(after)), block_seed=3)
     else:
-        before = (Request(start=1, length=row),) if row else ()
-        yield Forward(requests=before, pads=T - row, block_seed=1)
+        yield Forward(requests=others(row), pads=T - row, block_seed=1)
         yield Forward(requests=(Request(start=1, length=T),), holes=(row,), block_seed=2)
     # the solver names no other request; one with a history beside it shows what meets there
     N, W = world.geometry.N, world.geometry.W

@@ -28,15 +28,20 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Access:
-    """A site at a lane: the element, when it happens, and what is stored."""
+    """A site at a lane: the element, and when it happens."""
 
+    evaluation: Evaluation
     site: Site
     tensor: Tensor
     index: Lanes
     guard: z3.BoolRef
-    value: Any
     lanes: Lanes
     rounds: Lanes = ()  # of the loops around it
+
+    @property
+    def value(self) -> Any:
+        """What is stored; evaluated only where it is asked for, since most claims are about places alone."""
+        return self.evaluation.at(self.site.operation.operands[1], self.lanes)
 
 
 @dataclass
@@ -103,7 +108,8 @@ class Evaluation:
         if len(rounds) == 1:
             return z3.IntVal(0)
         if slot not in self._rounds:
-            self._rounds[slot] = z3.Int(f"round{self.name} {slot}")
+            number = list(self.plan.rounds).index(slot)  # not the slot: programs that differ elsewhere ask the same
+            self._rounds[slot] = z3.Int(f"round{self.name} {number}")
             self.facts.append(z3.And(0 <= self._rounds[slot], self._rounds[slot] < len(rounds)))
         return self._rounds[slot]
 
@@ -119,9 +125,8 @@ class Evaluation:
         tensor = self.world.tensors[pointer.tensor]
         mask = operands[2:3] if site.is_store else operands[1:2]
         guard = z3.And(self.is_reached(site.path), *(self.at(slot, lanes) for slot in mask))
-        value = self.at(operands[1], lanes) if site.is_store else None
         index = pointer.offset.split(tensor.strides, tensor.sizes)
-        return Access(site, tensor, index, guard, value, lanes, tuple(self.round(slot) for slot in site.rounds))
+        return Access(self, site, tensor, index, guard, lanes, tuple(self.round(slot) for slot in site.rounds))
 
     def at(self, slot: int, lanes: Lanes) -> Any:
         """The value of a slot at a lane: Form, z3.BoolRef, Pointer, or a term of sort Value."""

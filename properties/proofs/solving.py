@@ -16,6 +16,11 @@ from properties.proofs.world import AnyWorld
 MOST_STEPS = 10_000_000  # of one question; most take fewer than 100,000
 FIRST_STEPS = 2_000_000  # with few axioms; where that is too little, all of them are tried
 
+# Programs of a kernel differ by little: most ask where they load and store in the same words. z3 keeps equal
+# expressions once, so while they live, equal ids are equal questions.
+_asked: dict[tuple[int, ...], tuple[list[z3.BoolRef], Answer]] = {}
+MOST_KEPT = 4096  # questions, of some hundred kilobytes at most
+
 
 @dataclass
 class Question:
@@ -45,25 +50,36 @@ class Question:
         self, wanted: Iterable[z3.BoolRef], small: Sequence[z3.BoolRef] = (), most_steps: int = MOST_STEPS
     ) -> Answer:
         """A model of all that is wanted, a `small` one if there is such, or the proof that there is none."""
-        # in a context of its own the answer does not depend on what was asked before
-        context = z3.Context()
-        solver = z3.SimpleSolver(ctx=context)
-        solver.set(rlimit=most_steps, random_seed=0)
-        solver.add(z3.And([*self.assumptions(), *wanted]).translate(context))
-        wishes = [wish.translate(context) for wish in small]
-        start = time.monotonic()
-        result = solver.check()
-        model = solver.model() if result == z3.sat else None
-        if model is not None:
-            for count in range(len(wishes), 0, -1):
-                if solver.check(*wishes[:count]) == z3.sat:
-                    model = solver.model()
-                    break
-        spent = time.monotonic() - start, solver.statistics().get_key_value("rlimit count")
-        if result == z3.unknown:
-            unknown = f"no answer in {most_steps:,} steps of the solver ({solver.reason_unknown()})"
-            return Answer(False, None, unknown, *spent)
-        return Answer(result == z3.unsat, None if model is None else model.translate(z3.main_ctx()), "", *spent)
+        whole = [z3.And([*self.assumptions(), *wanted]), *small]
+        key = (most_steps, *(one.get_id() for one in whole))
+        if key not in _asked:
+            if len(_asked) >= MOST_KEPT:
+                _asked.clear()
+            _asked[key] = (whole, _answer(whole, most_steps))
+        return _asked[key][1]
+
+
+def _answer(whole: list[z3.BoolRef], most_steps: int) -> Answer:
+    """A model of the first, with as many of the others as it can have."""
+    # in a context of its own the answer does not depend on what was asked before
+    context = z3.Context()
+    solver = z3.SimpleSolver(ctx=context)
+    solver.set(rlimit=most_steps, random_seed=0)
+    wanted, *wishes = (one.translate(context) for one in whole)
+    solver.add(wanted)
+    start = time.monotonic()
+    result = solver.check()
+    model = solver.model() if result == z3.sat else None
+    if model is not None:
+        for count in range(len(wishes), 0, -1):
+            if solver.check(*wishes[:count]) == z3.sat:
+                model = solver.model()
+                break
+    spent = time.monotonic() - start, solver.statistics().get_key_value("rlimit count")
+    if result == z3.unknown:
+        unknown = f"no answer in {most_steps:,} steps of the solver ({solver.reason_unknown()})"
+        return Answer(False, None, unknown, *spent)
+    return Answer(result == z3.unsat, None if model is None else model.translate(z3.main_ctx()), "", *spent)
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,13 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         raise NotJudged("the kernel never stores to the result")
     for evaluation, out in outs:
         row, channel = out.index
+        stored = out.value  # whose products are the next line's
         right = _products(evaluation, world, row, channel)
         expected = value(evaluation, world, row, channel)
         every = [
             Claim(
                 f"out is the contract's expression for {what}", world, [evaluation],
-                z3.And(out.guard, case), out.value == expected, out.site, row, weaker=right, uses=USES,
+                z3.And(out.guard, case), stored == expected, out.site, row, weaker=right, uses=USES,
             ) for what, case in situations(world, row)
         ]  # fmt: skip  # condition, claim
         if out.site.path and every[1:-1]:
