@@ -25,9 +25,14 @@ def loaded(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
 
 
 def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
-    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read."""
+    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read.
+
+    Where the tap is wrong by another row's metadata or table entry, it is the line that reads that.
+    """
     if accesses is None or lane is None:
         return ""
+    if found.by and (line := loaded(accesses, lane, address(probe.call.arguments[found.by.name], found.by.index))):
+        return line
     meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
     for tap in (tap for tap in found.taps if tap.is_wrong):
         number, cells = probe.number(tap.meant), found.cells[tap.index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from properties import entries
 from properties.contents import bits
 from properties.probing import Found, Probe, single
 from properties.verdict import Source, Tap
@@ -20,8 +21,9 @@ def find(probe: Probe) -> Found:
         for tap, now, before in zip(found.taps, cells, found.cells, strict=True)
     ]
     is_shifted = all(tap.is_wrong for tap in taps if tap.meant.kind != "nothing")  # then all of the window moved
-    taps = [tap if is_shifted else _clamped(probe, tap) for tap in taps]
-    return replace(found, taps=tuple(taps), cells=cells)
+    found = entries.told(probe, replace(found, taps=tuple(taps), cells=cells))
+    taps = [tap if is_shifted or found.by else _clamped(probe, tap) for tap in found.taps]
+    return replace(found, taps=tuple(taps))
 
 
 def _read_back(probe: Probe, tap: int, cells: list[int]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from properties.calls import Call, Rerun
+from properties.calls import Call, Entry, Rerun
 from properties.cells import Cells
 from properties.number_words import times
 from properties.ttir import Accesses
@@ -32,6 +32,7 @@ class Found:
     is_complete: bool = True  # whether every tap could be decoded
     added: tuple[int, ...] = ()  # the cells that are added whatever the weights: the residual
     strange: str = ""  # what came out, in words, where that was no sum of inputs
+    by: Entry | None = None  # of another row or column, that the first wrong tap was found by
 
 
 class TooLong(Exception):
