@@ -12,7 +12,8 @@ from dataclasses import replace
 import torch
 
 from properties.calls import Entry
-from properties.probing import Found, Probe, single
+from properties.cells import single
+from properties.probing import Found, Probe
 from properties.verdict import Tap
 
 METADATA = ("seq_idx", "positions", "query_start")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from properties import entries
+from properties import entries, shares
+from properties.cells import single
 from properties.contents import bits
-from properties.probing import Found, Probe, single
+from properties.probing import Found, Probe
 from properties.verdict import Source, Tap
 
 
@@ -14,7 +15,7 @@ def find(probe: Probe) -> Found:
     """What a probe finds, with rows of x that were read back from the cache as what they are. Raises TooLong."""
     found = probe.find()
     if not found.is_complete:
-        return found
+        return replace(found, strange=shares.told(probe, found.strange))
     cells = [_read_back(probe, tap.index, its) for tap, its in zip(found.taps, found.cells, strict=True)]
     taps = [
         replace(tap, came=probe.came(now)) if now != before else tap

@@ -76,7 +76,7 @@ def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
         (
             ADDED,
             "        acc += xt * wv[None, :] + cv",
-            "tap 0 came from nowhere, meant block 1 offset 0, block 1 offset 0 (position 0) is added without a weight",
+            "tap 0 (block 1 offset 0) is added without a weight; 1 of 2",
             "",
         ),
         (
@@ -89,7 +89,7 @@ def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
             ADDED,
             ADDED + "\n        acc += xv.to(tl.float32)",
             "x[0] is added 3 times; 2 of 2",
-            "",
+            "mask=tc_mask) (of the sum)",
         ),
         (
             ADDED,
