@@ -135,7 +135,7 @@ class Call:
             if owner == own and beside:
                 return beside
             others = others or beside
-        return others or "no request's"
+        return others or ("no request's" if bool((slots >= 0).all()) else "of no row with a slot")
 
     def _spans(self) -> dict[int, tuple[int, int]]:
         """The positions of each request's first row and of its last one with a slot, by its number."""

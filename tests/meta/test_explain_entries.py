@@ -68,6 +68,15 @@ def test_the_metadata_of_another_row_is_named_with_its_load(load, row, words, tm
 
 
 @on_upstream
+def test_a_block_of_rows_without_slots_is_not_called_nobodys(tmp_path):
+    """Speaks of rows with slots alone, where others may have the block, as *Let* says."""
+    path = change(tmp_path, "in_win = valid & (src >= 0)", "in_win = src >= 0")
+    found = told(path, Forward(GEOMETRY, (Request(5, 1),), holes=(0,)))
+    assert "window and new rows in blocks 0, 1" in found.let
+    assert "tap 0 came from block 0 offset 2 (of no row with a slot), " in found.but
+
+
+@on_upstream
 @pytest.mark.parametrize(
     ("block", "requests", "words"),
     [
