@@ -17,6 +17,15 @@ from properties.verdict import Source, Tap
 Rerun = Callable[[Mapping[str, Any]], tuple[Any, Accesses | None]]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the block table or of the rows' metadata of a call, and in words what it led to."""
+
+    name: str
+    index: tuple[int, ...]
+    words: str
+
+
 @dataclass
 class Call:
     """The arguments of a call, where they lie, and what their memory held before it, where that is known.
@@ -105,24 +114,38 @@ class Call:
         return tuple(taps)
 
     def holder(self, block: int, offset: int, row: int) -> str:
-        """Whose a token of the cache is, in words, as `row`'s request sees it."""
+        """Whose a token of the cache is, in words, as `row`'s request sees it, whose own is told first."""
         N = int(self.arguments["block_size"])
-        slots, positions = self.before("slot_mapping"), self.before("positions")
+        slots, table = self.before("slot_mapping"), self.before("block_table")
         own = self._at("seq_idx", row) if self.slot(row) >= 0 else None
         for other in (slots == block * N + offset).nonzero().flatten().tolist():
             return f"the slot of x[{other}], which this forward stores"
-        beside = ""
-        table, owners, firsts = self.before("block_table"), self.before("seq_idx"), self.before("query_start")
-        for other in (slots >= 0).nonzero().flatten().tolist():
-            start = int(positions[other]) - (other - int(firsts[other]))
-            for position in range(max(0, start - self.W + 1), start):
-                held = int(table[int(owners[other]), position // N]), position % N
-                if held[0] == block:
-                    whose = f"request {int(owners[other])}'s " if int(owners[other]) != own else ""
-                    if held[1] == offset:
-                        return f"{whose}position {position}"
-                    beside = f"{whose}position {position - held[1] + offset}, outside of the window"
-        return beside or ("no request's, the null block" if block == 0 else "no request's")
+        others = ""
+        for owner, (start, last) in sorted(self._spans().items(), key=lambda one: one[0] != own):
+            whose = f"request {owner}'s " if owner != own else ""
+            first, beside = max(0, start - self.W + 1), ""
+            columns = (table[owner, first // N : last // N + 1] == block).nonzero().flatten().tolist()
+            for position in ((first // N + column) * N + offset for column in columns):
+                if first <= position < start:
+                    return f"{whose}position {position}"
+                where = "outside of the window" if position < start else "of a row without a slot"
+                beside = (
+                    beside or f"{whose}position {position}, {where if position <= last else 'beyond its last slot'}"
+                )
+            if owner == own and beside:
+                return beside
+            others = others or beside
+        return others or ("no request's" if bool((slots >= 0).all()) else "of no row with a slot")
+
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        """The positions of each request's first row and of its last one with a slot, by its number."""
+        slots, positions = self.before("slot_mapping"), self.before("positions")
+        owners, firsts = self.before("seq_idx"), self.before("query_start")
+        spans: dict[int, tuple[int, int]] = {}
+        for row in (slots >= 0).nonzero().flatten().tolist():
+            start = int(positions[row]) - (row - int(firsts[row]))
+            spans[int(owners[row])] = start, int(positions[row])
+        return spans
 
     def source(self, name: str, index: tuple[int, ...], row: int, channel: int) -> Source:
         """An element of `x` or `cache`, as a tap of an output element, and what is strange about it."""

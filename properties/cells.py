@@ -79,6 +79,13 @@ class Cells:
         return memory.data_ptr() + (number - self.first[name]) * memory.element_size()
 
 
+def single(cells: Cells, number: int) -> torch.Tensor:
+    """Values of cells: 1 in one of them, if there is such a one, and 0 in the others."""
+    values = torch.zeros(cells.count)
+    values[number : number + 1] = 1
+    return values
+
+
 def _unravelled(number: int, shape: Sequence[int]) -> tuple[int, ...]:
     index = []
     for size in reversed(shape):

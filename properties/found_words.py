@@ -15,6 +15,7 @@ def wrong_taps(found: Found, channel: int) -> str:
     """Which taps came from elsewhere, or have another weight, in words; empty where none."""
     taps = [_tap(tap, len(found.cells[tap.index])) for tap in found.taps if tap.is_wrong]
     wrong = _listed(taps[:MOST_TAPS])
+    wrong += [f"tap {tap} ({found.taps[tap].meant}) is added without a weight" for tap in found.bare]
     for tap in wrong_weights(found.taps, channel):
         its_channel, column = tap.weight or (0, 0)
         of = f" of channel {its_channel}" if its_channel != channel else ""

@@ -25,9 +25,14 @@ def loaded(accesses: Accesses | None, lane: Lane | None, where: int) -> str:
 
 
 def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | None) -> str:
-    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read."""
+    """The line that reads the first wrong tap, weight or residual, or that masked off what should have been read.
+
+    Where the tap is wrong by another row's metadata or table entry, it is the line that reads that.
+    """
     if accesses is None or lane is None:
         return ""
+    if found.by and (line := loaded(accesses, lane, address(probe.call.arguments[found.by.name], found.by.index))):
+        return line
     meant = {probe.number(tap.meant) for tap in found.taps}  # what the lane had to read as well
     for tap in (tap for tap in found.taps if tap.is_wrong):
         number, cells = probe.number(tap.meant), found.cells[tap.index]
@@ -41,9 +46,17 @@ def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | No
         if tap.weight and (line := loaded(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
             return line
     own = probe.inputs.number("x", (probe.row, probe.channel))
-    return _reading(
-        accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
-    )
+    others = [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
+    if len(found.added) > 1 and not others:
+        return _repeated_residual(accesses, lane, probe)
+    return _reading(accesses, lane, others)
+
+
+def _repeated_residual(accesses: Accesses, lane: Lane, probe: Probe) -> str:
+    """The only line that loads the row's own input, which is added more than once, or that which stores the sum."""
+    own = address(probe.call.arguments["x"], probe.at)
+    loads = {load.place for load in accesses.loads(own, lane)}
+    return loads.pop() if len(loads) == 1 else f"{stored(accesses, address(probe.out, probe.at))} (of the sum)"
 
 
 def _missed(accesses: Accesses, lane: Lane, where: int, tensor: torch.Tensor) -> str:

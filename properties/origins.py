@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from properties import entries, shares
+from properties.cells import single
 from properties.contents import bits
-from properties.probing import Found, Probe, single
+from properties.probing import Found, Probe
 from properties.verdict import Source, Tap
 
 
@@ -13,15 +15,16 @@ def find(probe: Probe) -> Found:
     """What a probe finds, with rows of x that were read back from the cache as what they are. Raises TooLong."""
     found = probe.find()
     if not found.is_complete:
-        return found
+        return replace(found, strange=shares.told(probe, found.strange))
     cells = [_read_back(probe, tap.index, its) for tap, its in zip(found.taps, found.cells, strict=True)]
     taps = [
         replace(tap, came=probe.came(now)) if now != before else tap
         for tap, now, before in zip(found.taps, cells, found.cells, strict=True)
     ]
     is_shifted = all(tap.is_wrong for tap in taps if tap.meant.kind != "nothing")  # then all of the window moved
-    taps = [tap if is_shifted else _clamped(probe, tap) for tap in taps]
-    return replace(found, taps=tuple(taps), cells=cells)
+    found = entries.told(probe, replace(found, taps=tuple(taps), cells=cells))
+    taps = [tap if is_shifted or found.by else _clamped(probe, tap) for tap in found.taps]
+    return replace(found, taps=tuple(taps))
 
 
 def _read_back(probe: Probe, tap: int, cells: list[int]) -> list[int]:

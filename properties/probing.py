@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from properties.calls import Call, Rerun
-from properties.cells import Cells
+from properties.calls import Call, Entry, Rerun
+from properties.cells import Cells, single
 from properties.number_words import times
 from properties.ttir import Accesses
 from properties.verdict import Source, Tap
@@ -31,7 +31,9 @@ class Found:
     cells: list[list[int]] = field(default_factory=list)  # the cells of x and cache that each weight column multiplies
     is_complete: bool = True  # whether every tap could be decoded
     added: tuple[int, ...] = ()  # the cells that are added whatever the weights: the residual
+    bare: tuple[int, ...] = ()  # the taps that are added whatever the weights, too
     strange: str = ""  # what came out, in words, where that was no sum of inputs
+    by: Entry | None = None  # of another row or column, that the first wrong tap was found by
 
 
 class TooLong(Exception):
@@ -86,6 +88,8 @@ class Probe:
             for (given, one), tap in zip(weights.items(), self.meant, strict=True)
         }
         cells = [_without(one or [], always or []) for one in found.values()]
+        mine = {tap.index: self.number(tap.meant) for tap in self.meant}
+        bare = [tap for tap, its in enumerate(cells) if not its and mine[tap] in (always or [])]
         strange = next((self._strange(given, weights[given]) for given, one in found.items() if one is None), "")
         if always is None:
             strange = self._strange("all weights 0 and no residual", nothing)
@@ -93,9 +97,11 @@ class Probe:
             return Found(self.meant, cells, False, strange=strange)
         if added is None:
             strange = self._strange("all weights 0 and the residual", nothing, use_residual=True)
-        taps = [replace(tap, came=self.came(one)) for tap, one in zip(self.meant, cells, strict=True)]
+        added = _without(added or [], [number for tap, number in mine.items() if tap in bare and number is not None])
+        came = [tap.meant if tap.index in bare else self.came(cells[tap.index]) for tap in self.meant]
+        taps = [replace(tap, came=its) for tap, its in zip(self.meant, came, strict=True)]
         taps = self._with_weights(taps, cells)
-        return Found(tuple(taps), cells, added=tuple(added or []), strange=strange)
+        return Found(tuple(taps), cells, added=tuple(added), bare=tuple(bare), strange=strange)
 
     def _strange(self, given: str, weights: torch.Tensor, **changed: Any) -> str:
         """What inputs of one number give under weights, described by `given`, under which it is no sum of inputs."""
@@ -273,13 +279,6 @@ class Probe:
         found = self._decode(self.weights, lambda codes: self.value(ones, codes), own)
         index = None if found is None else self.weights.place(found)[1]
         return None if index is None else (index[0], index[1])
-
-
-def single(cells: Cells, number: int) -> torch.Tensor:
-    """Values of cells: 1 in one of them, if there is such a one, and 0 in the others."""
-    values = torch.zeros(cells.count)
-    values[number : number + 1] = 1
-    return values
 
 
 def _without(cells: Sequence[int], others: Sequence[int]) -> list[int]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -15,11 +15,11 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy, sampled_from
 
-from properties import tally
+from properties import reducing, tally
 from properties.engines.base import Ops
 from properties.invariants.history import Living
 from properties.lives import Deed, Life
-from properties.reducing import reduced
+from properties.smaller import KINDS, reduced
 from properties.verdict import NotJudged, Violation
 from tests.keys import FOUND
 from tests.reproducing import how_to_see_it_again
@@ -28,6 +28,9 @@ from tests.stored import Stored
 DTYPES = ("bf16", "fp16", "fp32")
 LIFE = 4  # cases that a life counts for: it is a dozen forwards
 RULES = 12  # of a life at most
+CUT = "\nNot shrunk to the end: the time for that was over, so a smaller case may fail as well."
+PINNED = "\nA pinned case, which is not shrunk."
+NOT_AGAIN = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
 Machine = Callable[..., RuleBasedStateMachine]
 
 
@@ -73,19 +76,20 @@ def judge(
     try:
         test()
         # last, since Hypothesis would tell a failing one as it is, and pinned cases are large
-        again = "\nA pinned case, which is not shrunk."
+        again = PINNED
         for case, choice in product(pinned, choices):
-            invariant(ops.configured(choice), case)
+            patience.run(invariant, ops.configured(choice), case)
     except (Violation, NotJudged) as error:
         found = error
+        if patience.is_of_fields:
+            found, again = patience.shrunk(invariant, ops)
     except OutOfPatience:
-        found = patience.smallest
-        again = "\nNot shrunk to the end: the time for that was over, so a smaller case may fail as well."
+        found, again = patience.shrunk(invariant, ops) if patience.is_of_fields else (patience.smallest, CUT)
     except Flaky:
         found = patience.smallest
         if found is None:
             raise  # not the candidate's doing
-        again = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
+        again = NOT_AGAIN
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
     if isinstance(found, Violation):
@@ -128,7 +132,7 @@ def live(
         try:
             run_state_machine_as_test(begin, settings=steps)  # type: ignore[arg-type]  # documented to take a function
         except Violation as violation:
-            reduced(violation.case, failing)  # type: ignore[arg-type]  # the invariant is given lives
+            reducing.reduced(violation.case, failing)  # type: ignore[arg-type]  # the invariant is given lives
             raise patience.smallest from None  # type: ignore[misc]  # there is one by now
 
 
@@ -164,40 +168,77 @@ class Patience:
     """Bounds the time spent on shrinking: the first failures of a process get the most.
 
     The time is the processor's, the compiler's processes included, so that others on the machine make no case larger.
+    A case that `properties.smaller` makes smaller is left to that; any other is shrunk by Hypothesis.
     """
 
     seconds = 6.0  # for the first failing test of a process, half of it for the second, a third for the next
     least = 1.0
     longest = 10  # times as long at most by the clock on the wall, for what waits or is starved
     failures = 0  # of this process, over all tests
+    known: ClassVar[list[Any]] = []  # the smallest cases of these
 
     def __init__(self) -> None:
         self.ends: tuple[float, float] | None = None  # by the processor and by the clock
         self.smallest: Exception | None = None
-        self.length = 0
+        self.case: Any = None
+        self.choice = 0  # of the configurations of autotuned kernels
+
+    @property
+    def is_of_fields(self) -> bool:
+        """Whether a violation is known whose case is made smaller field by field."""
+        return isinstance(self.smallest, Violation) and isinstance(self.case, KINDS)
 
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
-        """Judges a case, or ends the test once a failure is known and its time is over."""
+        """Judges a case, or ends the test once a failure is known and its time is over, or Hypothesis has no part."""
         __tracebackhide__ = True
-        if self.ends is not None:
-            is_over = any(now > end for now, end in zip(self.now(), self.ends, strict=True))
-            if is_over or ops.engine.is_lost():  # on which every case would fail
-                raise OutOfPatience
+        if self.ends is not None and (self.is_of_fields or self.is_over(ops)):
+            raise OutOfPatience
         try:
             invariant(ops, case)
         except Exception as error:  # also the judge's own failures: shrinking them may take minutes
-            self.keep(error, case)
+            self.keep(error, case, ops.tuned.choice)
             raise
 
-    def keep(self, error: Exception, case: Any) -> None:
+    def is_over(self, ops: Ops) -> bool:
+        """Whether the time for shrinking is over, or every case would fail on what is left of a device."""
+        assert self.ends is not None
+        return any(now > end for now, end in zip(self.now(), self.ends, strict=True)) or ops.engine.is_lost()
+
+    def shrunk(self, invariant: Callable[[Any, Any], None], ops: Ops) -> tuple[Exception | None, str]:
+        """The violation of the smallest case found field by field, and what is to be said of that beside."""
+
+        def fails(case: Any) -> bool:
+            if self.is_over(ops):
+                raise OutOfPatience
+            try:
+                invariant(ops.configured(self.choice), case)
+            except Violation as error:
+                self.smallest, self.case = error, case
+                return True
+            except Exception:  # of a case that the property does not take, or cannot judge
+                return False
+            return False
+
+        again = ""
+        try:
+            if not fails(self.case):
+                return self.smallest, NOT_AGAIN
+            smallest = reduced(self.case, fails, Patience.known)
+            again = "" if fails(smallest) else NOT_AGAIN
+        except OutOfPatience:
+            again = CUT
+        Patience.known.append(self.case)
+        return self.smallest, again
+
+    def keep(self, error: Exception, case: Any, choice: int = 0) -> None:
         """Keeps a failure if its case is the shortest, and lets the time for shrinking begin with the first."""
         if self.ends is None:
             Patience.failures += 1
             spent, clock = self.now()
             seconds = max(self.least, self.seconds / Patience.failures)
             self.ends = spent + seconds, clock + self.longest * seconds
-        if self.smallest is None or len(repr(case)) <= self.length:
-            self.smallest, self.length = error, len(repr(case))
+        if self.smallest is None or len(repr(case)) <= len(repr(self.case)):
+            self.smallest, self.case, self.choice = error, case, choice
 
     @staticmethod
     def now() -> tuple[float, float]:

@@ -32,6 +32,8 @@ class Claim:
     facts: Sequence[z3.BoolRef] = ()
     weaker: z3.BoolRef | None = None  # where this holds, the claim fails by the arithmetic around it alone
     parts: Sequence[Claim] = ()  # that it says together, to be asked one by one where it fails
+    tensor: str = ""  # whose elements it is about, where it is about values
+    unless: str = ""  # what to say where it fails and no case confirms that: it presumes what others judge
     uses: frozenset[str] = EVERY  # axioms that should do; fewer make a shorter search, and all are tried after them
 
     def question(self, dropped: frozenset[str]) -> Question:

@@ -13,6 +13,7 @@ import z3
 from properties.cases import FAR, Case, Forward, Layout, Metadata, Request
 from properties.proofs.claims import Claim
 from properties.proofs.requests import MOST_REQUESTS, RequestsWorld
+from properties.proofs.taps import EXPRESSION, NO_SLOT, situation
 from properties.proofs.world import PAGE, ROW, TABLE_ROW, World
 from properties.replay import replay
 from properties.verdict import NotJudged, Violation
@@ -31,21 +32,41 @@ MOST_START = 2**22  # tokens in the cache, each of which lies in a block
 MOST_ROWS = 64  # of a case that is tried: larger models are not run
 
 
-def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ...]) -> tuple[str, Case] | None:
-    """The property and the case in which the machine sees what the claim denies, None if none that is tried shows it.
+def confirmed(target: str, claim: Claim, model: z3.ModelRef, seen: tuple[str, ...]) -> tuple[str, Case, str] | None:
+    """The property, the case in which the machine sees what the claim denies, and that in words; None if none shows it.
 
-    seen: words of its violations that say just that; another fault of the kernel confirms nothing.
+    seen: words of its violations that say just that; another fault of the kernel confirms nothing. A case that shows
+    it in the tensor that the claim is about comes first.
     """
+    beside = None
     for name, case in cases(claim, model):
         try:
             replay(target, name, case, engine="ttir")
         except Violation as violation:
             words = f"{violation.property_name} {violation.got}"
-            if any(word in words for word in seen):
-                return violation.property_name, case
+            if not any(word in words for word in seen):
+                continue
+            found = violation.property_name, case, _shown(claim, violation)
+            if claim.tensor in ("", violation.what) or violation.what not in ("out", "cache"):
+                return found
+            beside = beside or found
         except (NotJudged, ValueError):
             continue
-    return None
+    return beside
+
+
+def _shown(claim: Claim, violation: Violation) -> str:
+    """What does not hold, of the row in which a case shows it: the model's own may be another."""
+    if violation.what != "out" or not isinstance(case := violation.case, Forward):
+        return claim.what
+    if claim.tensor != "out":
+        return f"{claim.what} (the case shows it by an element of out)" if claim.tensor else claim.what
+    words, request, position = NO_SLOT, violation.where.get("request"), violation.where.get("position")
+    if isinstance(request, int) and isinstance(position, int):
+        number = position - case.requests[request].start
+        if case.first_rows[request] + number not in case.holes:
+            words = situation(case.geometry.W, number, position)
+    return f"{EXPRESSION}{words}"
 
 
 def cases(claim: Claim, model: z3.ModelRef) -> Iterator[tuple[str, Case]]:

@@ -264,11 +264,12 @@ class _Judging:
                 self.verdict = replace(self.verdict, most_rows=rows, at=str(claim.site))
         elif seen := counterexamples.confirmed(self.target, claim, answer.model, self.obligation.seen):
             self.verdict = replace(
-                found, what=VIOLATED, reason=claim.what, property_name=seen[0], case=seen[1], at=str(claim.site)
+                found, what=VIOLATED, reason=seen[2], property_name=seen[0], case=seen[1], at=str(claim.site)
             )
         else:
             self.verdict = replace(found, unconfirmed=found.unconfirmed + 1)
-            self.leave(f"whether {claim.what}: the solver has a counterexample, but no case confirms it ({claim.site})")
+            doubt = f"whether {claim.what}: the solver has a counterexample, but no case confirms it"
+            self.leave(f"{claim.unless or doubt} ({claim.site})")
 
     def leave(self, reason: str) -> None:
         """Does not judge the obligation, for the first reason that was met."""

@@ -15,6 +15,8 @@ from properties.proofs.world import ZERO, World
 
 ELEMENTS = {"bf16": "bf16", "fp16": "f16", "fp32": "f32"}  # the contract's dtypes in MLIR's words
 
+EXPRESSION = "out is the contract's expression for "
+NO_SLOT = "a row without a slot"
 USES = frozenset({"contiguous rows", "windows", "finite weights"})
 
 
@@ -30,8 +32,8 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         expected = value(evaluation, world, row, channel)
         every = [
             Claim(
-                f"out is the contract's expression for {what}", world, [evaluation],
-                z3.And(out.guard, case), stored == expected, out.site, row, weaker=right, uses=USES,
+                f"{EXPRESSION}{what}", world, [evaluation],
+                z3.And(out.guard, case), stored == expected, out.site, row, weaker=right, tensor="out", uses=USES,
             ) for what, case in situations(world, row)
         ]  # fmt: skip  # condition, claim
         if out.site.path and every[1:-1]:
@@ -59,7 +61,7 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
             stored.guard,
             z3.And(inside, world.is_live(row), _is_at(world, stored, row, channel),
                    stored.value == world.tensors["x"].contents(row, channel)),
-            stored.site, row,
+            stored.site, row, tensor="cache",
         )  # fmt: skip  # condition, claim
     for evaluation, out in outs:
         mine = [one for (_, one), of_row in zip(caches, beside, strict=True) if of_row.operation is out.site.operation]
@@ -68,6 +70,7 @@ def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
         yield Claim(
             "every row with a slot is stored in the cache", world, [evaluation],
             z3.And(out.guard, world.is_live(row)), z3.Or(there), caches[0][1].site if caches else out.site, row,
+            tensor="cache",
         )  # fmt: skip  # condition, claim
 
 
@@ -98,14 +101,20 @@ def situations(world: World, row: z3.ArithRef) -> list[tuple[str, z3.BoolRef]]:
     """The cases by where each tap comes from: they cover every row, and make the proof small ones."""
     W, live = world.geometry.W, world.is_live(row)
     age, position = row - world.first(row), world.position(row)
-    found = [("a row without a slot", z3.Not(live))]
+    found = [(NO_SLOT, z3.Not(live))]
     for number in range(W - 1):
         for at in range(number, W - 1):
-            case = z3.And(live, age == number, position == at)
-            found.append((f"row {number} of a request, at position {at}", case))
-        case = z3.And(live, age == number, position >= W - 1)
-        found.append((f"row {number} of a request, at position {W - 1} or later", case))
-    return [*found, (f"row {W - 1} of a request or a later one", z3.And(live, age >= W - 1))]
+            found.append((situation(W, number, at), z3.And(live, age == number, position == at)))
+        found.append((situation(W, number, W - 1), z3.And(live, age == number, position >= W - 1)))
+    return [*found, (situation(W, W - 1, W - 1), z3.And(live, age >= W - 1))]
+
+
+def situation(W: int, number: int, position: int) -> str:
+    """The case of a row with a slot, by its number in its request and by its position, in words."""
+    if number >= W - 1:
+        return f"row {W - 1} of a request or a later one"
+    at = str(position) if position < W - 1 else f"{W - 1} or later"
+    return f"row {number} of a request, at position {at}"
 
 
 def tap(world: World, row: z3.ArithRef, channel: z3.ArithRef, age: int) -> z3.ExprRef:

@@ -13,6 +13,11 @@ from properties.proofs.forms import Form
 from properties.proofs.launches import Symbolic
 from properties.proofs.world import PAGE, ROW, TABLE_ROW, AnyWorld
 
+PRESUMED = (
+    "whether an index wraps can be shown only where it lies inside its axis, and whether that which the {} multiplies "
+    "does is what `accesses` judges"
+)
+
 
 def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
     """One claim for each sum, difference and product: of an address where it is active, of a mask everywhere."""
@@ -80,7 +85,7 @@ def _fits(
         size = {PAGE: world.num_blocks, ROW: world.T, TABLE_ROW: world.R}[symbol]
         yield Claim(
             f"the index that the {symbol} multiplies lies inside its axis", world, [evaluation], condition,
-            z3.And(0 <= coefficient, coefficient < size), here, row,
+            z3.And(0 <= coefficient, coefficient < size), here, row, unless=PRESUMED.format(symbol),
         )  # fmt: skip  # condition, claim
     yield Claim(
         f"{note.operation.name} stays within {note.bits} bits", world, [evaluation], condition,

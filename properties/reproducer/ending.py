@@ -10,7 +10,7 @@ import torch
 
 from properties import bounds
 from properties.contents import BITS
-from properties.reproducer import evidence, parts, relevance
+from properties.reproducer import evidence, parts, relevance, told_hazards
 from properties.reproducer.events import Event, Place, Unwritable, Version, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import Comparison, Labels
@@ -70,7 +70,7 @@ def ending(
             "only the judge sees that nobody writes an element; scripts of other properties show it as NaN"
         )
     if violation.property_name.startswith("hazards.") and got.startswith("has a hazard"):
-        return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0])
+        return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0], at=violation.at)
     if got.startswith("raised "):
         return Raised(told=" ".join(got.split()[:2]) + ":")
     if got.startswith("called os."):
@@ -103,12 +103,15 @@ def _is_shared(version: Version) -> bool:
     return memory.count(version.place.main.untyped_storage().data_ptr()) > 1
 
 
+@dataclass
 class Hazard(Ending):
-    """The call alone: the machine tells the hazard."""
+    """The call alone: the machine tells the hazard, `at` a line of the kernel."""
+
+    at: str = ""
 
     def is_told(self, printed: str, loosely: bool = False) -> bool:
-        """Whether the machine tells the hazard, or loosely one of its kind."""
-        return super().is_told(printed) or (loosely and self.told.split(":")[0] in printed)
+        """Whether the machine tells the hazard, or loosely one of its kind at its line."""
+        return told_hazards.own(printed, self.told, self.at, loosely) is not None
 
     def lines(self, body: Body) -> list[str]:
         """Says where nothing can be told."""

@@ -23,8 +23,8 @@ from properties.engines.base import Ops
 from properties.lives import Life
 from properties.printable import printable
 from properties.report.reading import read
-from properties.reproducer import evidence, parts
-from properties.reproducer.ending import ending
+from properties.reproducer import evidence, parts, told_hazards
+from properties.reproducer.ending import Ending, Hazard, ending
 from properties.reproducer.events import Event, Place, Unwritable, Version
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import RecordingOps
@@ -123,7 +123,7 @@ def reproduce(ops: Ops, violation: Violation) -> str:
         code, printed = run(script, ops, name)
         note = "" if narrow.is_told_alike(printed) else parts.NOTE
         scope = parts.ONE_CHANNEL if narrow.compared < end.compared else ""
-        finished = replace(subject, shown=_shown(printed, violation.property_name, scope) + note)
+        finished = replace(subject, shown=_shown(printed, violation.property_name, scope, narrow) + note)
         made = partial(text, finished, events, recorded.versions, narrow, keep)
         if code == 1 and narrow.is_told(printed):
             return made()
@@ -135,12 +135,15 @@ def reproduce(ops: Ops, violation: Violation) -> str:
     raise Unwritable(too_large or f"written as a script the case does not fail as the judge told it ({why})")
 
 
-def _shown(printed: str, about: str, scope: str) -> str:
-    """What a script printed itself, for its own head: up to its verdict; of a hazard, the first line or two of it."""
-    lines = [printable(line)[:MOST_SHOWN] for line in printed.strip().splitlines()]
+def _shown(printed: str, about: str, scope: str, end: Ending) -> str:
+    """What a script printed itself, for its own head: up to its verdict, or the hazard that it is about."""
+    lines = printed.strip().splitlines()
     ends = [number for number, line in enumerate(lines) if line.startswith(about)]
-    kept = lines[: ends[-1] + 1 if ends else 3]
-    return parts.SHOWN.format(scope=scope, printed="\n".join(f"    {line}" for line in kept))
+    kept, beside = lines[: ends[-1] + 1 if ends else 3], ""
+    if isinstance(end, Hazard):
+        kept, beside = told_hazards.shown(printed, end.told, end.at)
+    words = "\n".join(f"    {printable(line)[:MOST_SHOWN]}" for line in kept)
+    return parts.SHOWN.format(scope=scope, beside=beside, printed=words)
 
 
 def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:

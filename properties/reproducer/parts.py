@@ -14,7 +14,7 @@ Exit code 0: it holds, 1: it is violated, 2: cannot be told here.
 
 # What a script prints itself, under the words about the whole case that the judge has told.
 SHOWN = """
-The above tells the whole case, as the judge saw it. {scope}When the script was written, it printed:
+The above tells the whole case, as the judge saw it. {scope}When the script was written, it printed{beside}:
 
 {printed}
 """

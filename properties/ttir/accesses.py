@@ -78,7 +78,10 @@ class Accesses:
         return [(one, lane) for one in self.entries if one.is_store for lane in one.lanes(address)]
 
     def loads(self, address: int, by: Lane, *, is_masked: bool = False, is_own: bool = False) -> list[Logged]:
-        """Loads of an address by a program, those by the same lane where there are any, or those by it alone."""
+        """Loads of an address by a program: those by the same lane where there are any, or those by it alone.
+
+        Else those by a lane of fewer axes that the same lane is spread from, as that of its row, then all.
+        """
         found = [
             (one, lane)
             for one in self.entries
@@ -87,7 +90,8 @@ class Accesses:
             if lane.program == by.program
         ]
         same = [one for one, lane in found if lane.lane == by.lane]
-        return same if same or is_own else [one for one, _ in found]
+        spread = [one for one, lane in found if _is_part(lane.lane, by.lane)]
+        return same if same or is_own else spread or [one for one, _ in found]
 
     def masked_stores(self, address: int) -> list[tuple[Logged, Lane]]:
         """Stores that would have written an address, had their lanes not been masked off."""
@@ -104,6 +108,12 @@ class Accesses:
             if one.allowed is not None and not np.broadcast_to(one.allowed, one.full)[place]
         ]
         return sorted(found, key=lambda each: not each[1])
+
+
+def _is_part(lane: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether a lane's place is the other one's with axes left out."""
+    axes = iter(whole)
+    return all(one in axes for one in lane)
 
 
 def _place(one: Logged, by: Lane) -> tuple[int, ...] | None:

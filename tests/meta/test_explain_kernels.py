@@ -28,10 +28,13 @@ def told(path: Path, case: Forward, invariant: Any = values.dense_bound) -> Viol
 
 
 def test_a_row_that_is_read_back_is_no_load_of_x(tmp_path):
-    """Names the load from the cache, where the forward had stored the row, and draws the tap from there."""
+    """Names the entry that led to the cache, where the forward had stored the row, and draws the tap from there."""
     found = told(changed("the table's first row for all", tmp_path), SHORT, values.dense_exact)
-    assert ": cv = tl.load(" in found.at
-    assert "tap 0 came from block 0 offset 0 (the slot of x[0], which this forward stores), meant block 1" in found.but
+    assert ": blk = tl.load(" in found.at
+    assert (
+        "tap 0 came from block 0 offset 0 (the slot of x[0], which this forward stores; column 0 of request 0's block "
+        "table row), meant block 1 offset 0" in found.but
+    )
     came = found.taps[0].came
     assert came is not None
     assert (came.kind, came.block, came.offset) == ("cache", 0, 0)
@@ -73,7 +76,7 @@ def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
         (
             ADDED,
             "        acc += xt * wv[None, :] + cv",
-            "tap 0 came from nowhere, meant block 1 offset 0, block 1 offset 0 (position 0) is added without a weight",
+            "tap 0 (block 1 offset 0) is added without a weight; 1 of 2",
             "",
         ),
         (
@@ -86,7 +89,7 @@ def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
             ADDED,
             ADDED + "\n        acc += xv.to(tl.float32)",
             "x[0] is added 3 times; 2 of 2",
-            "",
+            "mask=tc_mask) (of the sum)",
         ),
         (
             ADDED,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("z3", reason="proofs need z3-solver, which is not installed")
@@ -71,6 +73,49 @@ def test_a_fault_of_indexing_is_violated(name, tmp_path, verdict_of):
     assert verdict.what == VIOLATED, verdict.reason
     with pytest.raises(Violation):
         replay(str(path), verdict.property_name, verdict.case, "ttir")
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("query_start compared off by one", "row 0 of a request, at position 1"),
+        ("slot 0 is padding", "row 1 of a request, at position 2 or later"),
+        ("only -1 is padding", "row 0 of a request, at position 1"),
+        ("a shortcut that trusts padding", "row 0 of a request, at position 2 or later"),
+    ],
+)
+def test_what_is_denied_is_what_the_case_shows(name, row, tmp_path, verdict_of):
+    """Denies the claim of the row in which the case shows it, which the solver's model may not have named."""
+    fault = INDEXING[name]
+    skip_where_absent(fault)
+    path = fault.write(name, tmp_path)
+    verdict = verdict_of(path, fault.obligation, FEW_TAPS)
+    assert verdict.reason == f"out is the contract's expression for {row}"
+    with pytest.raises(Violation) as shown:
+        replay(str(path), verdict.property_name, verdict.case, "ttir")
+    request, position = (int(str(shown.value.where[name])) for name in ("request", "position"))
+    number, at = map(int, re.findall(r"\d+", row))
+    assert position - verdict.case.requests[request].start == number
+    assert position == at or (position > at and row.endswith("later"))
+
+
+@needs_upstream
+def test_what_others_judge_reads_as_no_second_fault(tmp_path, verdict_of):
+    """Leaves wraps to accesses where an index is outside of its tensor, and speaks of no counterexample of its own."""
+    path = INDEXING["block_size replaced by W"].write("block size", tmp_path)
+    verdict = verdict_of(path, "wraps", FEW_TAPS)
+    assert verdict.what == NOT_JUDGED
+    assert "whether that which the page stride multiplies does is what `accesses` judges (" in verdict.reason
+    assert "counterexample" not in verdict.reason
+
+
+@needs_upstream
+def test_a_claim_about_the_cache_is_shown_in_the_cache(tmp_path, verdict_of):
+    """Takes the case that shows a wrong store by the cache, though an output that is wrong by it is seen first."""
+    path = INDEXING["PAD rows stored to slot 0"].write("pads", tmp_path)
+    verdict = verdict_of(path, "taps", FEW_TAPS)
+    assert verdict.reason == "the cache gets x of a row with a slot, at the slot's place"
+    assert verdict.property_name.startswith("cache.")
 
 
 @needs_upstream
