@@ -61,11 +61,12 @@ def _clamped(probe: Probe, tap: Tap) -> Tap:
     """A tap, with a note where clamping a row or a position gives the wrong place that it came from."""
     if not tap.is_wrong or tap.came is None or tap.meant.position is None or tap.meant.kind == "x":
         return tap
-    note = "; ".join(filter(None, (tap.came.note, _clamping(probe, tap.came))))
+    note = "; ".join(filter(None, (tap.came.note, _clamping(probe, tap.came, tap.meant.kind == "nothing"))))
     return replace(tap, came=replace(tap.came, note=note))
 
 
-def _clamping(probe: Probe, came: Source) -> str:
+def _clamping(probe: Probe, came: Source, is_before: bool) -> str:
+    """That clamping gives a place, in words; a position only where the tap's is before the start, a row anywhere."""
     call, row = probe.call, probe.row
     first = call.first_row(row)
     if came.kind == "x" and came.row in (0, first):
@@ -73,7 +74,13 @@ def _clamping(probe: Probe, came: Source) -> str:
         return f"as if the row were clamped to {came.row}, {which}"
     table = call.before("block_table")
     owner = int(call.before("seq_idx")[row])
-    if came.kind == "cache" and came.offset == 0 and table.shape[1] and came.block == int(table[owner, 0]):
+    if (
+        is_before
+        and came.kind == "cache"
+        and came.offset == 0
+        and table.shape[1]
+        and came.block == int(table[owner, 0])
+    ):
         return "as if the position were clamped to 0"
     return ""
 

@@ -35,7 +35,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "residual_dropped": ("the value without the residual",),
     "activation_dropped": ("the value without the activation",),
     "off_s_ignored_on_read": (TAP + r"block \d+ offset \d+ \(.*d = \d+, outside of the stream's",),
-    "off_s_ignored_on_write": (r"it holds x\[\d+\] channel \d+, which belongs at block",),
+    "off_s_ignored_on_write": (
+        r"it holds x\[\d+\] channel \d+, which belongs at block|x\[\d+\] channel \d+ was stored to block .* instead",
+    ),
     "first_row_from_cache": (TAP + r"block \d+ offset \d+ \(the slot of x\[\d+\].*, meant x\[\d+\]",),
     "taps_before_start": (
         TAP + r".*but should be 0: position -\d+ is before the start",
@@ -61,7 +63,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "gap_times_zero": (r"a NaN in block \d+ offset \d+ \(.*outside of the stream's",),
     "every_entry_checked": (r"At: +\S+\.py:\d+ in table: raise ValueError",),
     "slots_normalised": (r"slot_mapping\[element \d+\] = -1", "slot_mapping is an input"),
-    "channels_times_zero": (r"a NaN in x\[\d+\] \(channel \d+\) reaches it",),
+    "channels_times_zero": (r"a NaN in x\[\d+\] \((a row without a slot, )?channel \d+\) reaches it",),
     "drafts_kept": STATE,
     "short_chunk_loses_window": STATE,
     "skips_what_is_stored": (r"forward \d+ of this schedule", TAP + r"nowhere, meant x\[\d+\]|residual alone"),
@@ -74,7 +76,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "draws_random_numbers": ("the state of torch's random numbers",),
     "changes_default_dtype": ("changed torch's default dtype from torch.float32",),
     "upstream: tap order reversed": (KERNEL + r"wv = tl\.load", r"is multiplied by weight column \d+, not \d+"),
-    "upstream: block_size replaced by W": (KERNEL + r"cv|cbase", TAP + r"block|a NaN in"),
+    "upstream: block_size replaced by W": (KERNEL + r"(cv|cbase|blk) = ", TAP + r"block|a NaN in"),
     "upstream: PAD rows stored to slot 0": (KERNEL + r"tl\.store\(dst", *NO_SLOT),
     "upstream: query_start compared off by one": (KERNEL + r"(xt|cv) = tl\.load", TAP + r".*meant x\[\d+\]"),
     "upstream: a lost mask": (r"pos = tl\.load\(pos_ptr \+ toff\)",),

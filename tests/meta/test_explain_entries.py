@@ -103,3 +103,4 @@ def test_a_block_that_a_request_has_is_called_its_own(block, requests, words, tm
     found = told(path, case)
     assert words in found.but
     assert "block table row" not in found.but
+    assert "as if the position were clamped" not in found.but  # which none before the start is here
