@@ -85,7 +85,7 @@ def judge(
         found = patience.smallest
         if found is None:
             raise  # not the candidate's doing
-        again = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
+        again = f"\n{patience.seen_again}: the candidate keeps something between calls, or races."
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
     if isinstance(found, Violation):
@@ -120,7 +120,7 @@ def live(
         return None
 
     begin._hypothesis_internal_add_digest = digest  # type: ignore[attr-defined]  # as its pytest plugin does
-    phases = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
+    phases = [phase for phase in settings().phases if phase is not Phase.shrink]
     each = -(-count // ops.configurations)
     steps = settings(max_examples=each, stateful_step_count=RULES, phases=phases)
     for choice in range(ops.configurations):
@@ -174,7 +174,8 @@ class Patience:
     def __init__(self) -> None:
         self.ends: tuple[float, float] | None = None  # by the processor and by the clock
         self.smallest: Exception | None = None
-        self.length = 0
+        self.case = ""  # of the smallest
+        self.has_held = False  # in that very case
 
     def run(self, invariant: Callable[[Any, Any], None], ops: Ops, case: Any) -> None:
         """Judges a case, or ends the test once a failure is known and its time is over."""
@@ -188,6 +189,8 @@ class Patience:
         except Exception as error:  # also the judge's own failures: shrinking them may take minutes
             self.keep(error, case)
             raise
+        if self.smallest is not None and repr(case) == self.case:
+            self.has_held = True
 
     def keep(self, error: Exception, case: Any) -> None:
         """Keeps a failure if its case is the shortest, and lets the time for shrinking begin with the first."""
@@ -196,8 +199,14 @@ class Patience:
             spent, clock = self.now()
             seconds = max(self.least, self.seconds / Patience.failures)
             self.ends = spent + seconds, clock + self.longest * seconds
-        if self.smallest is None or len(repr(case)) <= self.length:
-            self.smallest, self.length = error, len(repr(case))
+        if self.smallest is None or len(repr(case)) <= len(self.case):
+            self.has_held = self.has_held and repr(case) == self.case
+            self.smallest, self.case = error, repr(case)
+
+    @property
+    def seen_again(self) -> str:
+        """What was seen of the smallest case, judged more than once, where Hypothesis found that to differ."""
+        return "Not seen again in the same case" if self.has_held else "Seen otherwise in the same case"
 
     @staticmethod
     def now() -> tuple[float, float]:
