@@ -110,7 +110,7 @@ def live(
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
 
     def begin() -> RuleBasedStateMachine:
-        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience.keep))
+        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience))
 
     def failing(case: Life) -> Any:
         try:
@@ -135,19 +135,20 @@ def live(
 class StepByStep:
     """A life under judgement, counted as whole cases are."""
 
-    def __init__(self, living: Living, entry: tally.Property, keep: Callable[[Exception, Any], None]) -> None:
-        self.living, self.entry, self.keep, self.holds = living, entry, keep, True
+    def __init__(self, living: Living, entry: tally.Property, patience: Patience) -> None:
+        self.living, self.entry, self.patience, self.holds = living, entry, patience, True
 
     def do(self, step: Deed) -> None:
-        """Judges the next step; `keep` is told what it violates."""
+        """Judges the next step; `patience` is told what it violates, or that the life holds up to it."""
         __tracebackhide__ = True
         self.holds = False
         try:
             with tally.counting(self.entry, self.living.ops, self.living.so_far):
                 self.living.do(step)
         except Violation as violation:
-            self.keep(violation, violation.case)
+            self.patience.keep(violation, violation.case)
             raise
+        self.patience.hold(self.living.so_far)
         self.holds = True
 
     def end(self) -> None:
@@ -189,8 +190,7 @@ class Patience:
         except Exception as error:  # also the judge's own failures: shrinking them may take minutes
             self.keep(error, case)
             raise
-        if self.smallest is not None and repr(case) == self.case:
-            self.has_held = True
+        self.hold(case)
 
     def keep(self, error: Exception, case: Any) -> None:
         """Keeps a failure if its case is the shortest, and lets the time for shrinking begin with the first."""
@@ -202,6 +202,10 @@ class Patience:
         if self.smallest is None or len(repr(case)) <= len(self.case):
             self.has_held = self.has_held and repr(case) == self.case
             self.smallest, self.case = error, repr(case)
+
+    def hold(self, case: Any) -> None:
+        """Notes whether it is the smallest failing case that now holds."""
+        self.has_held |= self.smallest is not None and repr(case) == self.case
 
     @property
     def seen_again(self) -> str:
