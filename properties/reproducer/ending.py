@@ -116,7 +116,7 @@ class Hazard(Ending):
         """Says where nothing can be told."""
         return [
             "if MACHINE is None:",
-            '    print("ran; a hazard shows under the machine only: python -m properties.ttir", " ".join(sys.argv))',
+            '    print("ran; a hazard shows under the machine only, in a checkout of the judge:", UNDER_MACHINE)',
             "    sys.exit(2)",
             'print("ran to its end; what the machine tells follows")',
         ]

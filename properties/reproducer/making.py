@@ -29,7 +29,7 @@ from properties.reproducer.events import Event, Place, Unwritable, Version
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
-from properties.reproducer.text import Subject, text
+from properties.reproducer.text import Subject, inside, text
 from properties.scenarios import public_bug
 from properties.surroundings import restored
 from properties.ttir import Machine
@@ -224,6 +224,11 @@ def _case(script: str) -> str:
     """The failing case in a script's head."""
     found = re.search(r"^Failing case: (.*)$", script, re.M)
     return found[1] if found else ""
+
+
+def is_told_in(script: str, line: str) -> bool:
+    """Whether a script's head has a line of a violation's words."""
+    return inside(line) in script.split('"""')[1].splitlines()
 
 
 def forget(folder: Path) -> None:
