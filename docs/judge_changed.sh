@@ -10,18 +10,41 @@
 set -euo pipefail
 export PYTHONDONTWRITEBYTECODE=1 # the kernels' repository stays as it is
 judge=$(cd "$(dirname "$0")/.." && pwd -P)
-base=$(git rev-parse --verify --quiet "${1:-}^{commit}") || { echo "BASE is '${1:-}', but must be a commit" >&2; exit 4; }
+summary=${GITHUB_STEP_SUMMARY:-/dev/null}
+refuse() { # a wrong request: one line, and nothing is left behind
+    echo "$1" | tee -a "$summary" >&2
+    exit "${2:-4}"
+}
+
+usage="usage: ${0##*/} BASE [PATHSPEC...], in the kernels' repository: judges what HEAD changes since the commit BASE"
+case ${1:-} in
+    -h | --help) echo "$usage" && exit ;;
+    '' | -*) refuse "BASE is '${1:-}', but must be a commit; $usage" ;;
+esac
+top=$(git rev-parse --show-toplevel 2>/dev/null) || refuse "$PWD is in no git repository; call this in that of the kernels"
+base=$(git rev-parse --verify --quiet "$1^{commit}") || refuse "BASE is '$1', but must be a commit"
+case ${AGAINST_BASE:-} in
+    '' | yes) ;;
+    *) refuse "AGAINST_BASE is '$AGAINST_BASE', but must be yes or empty" ;;
+esac
+more=() # words as a shell splits them: -m 'values or cache' has two
+eval "more=(${ARGS:-})" 2>/dev/null || refuse "ARGS is \"${ARGS:-}\", but must be words as a shell takes them"
+options=()
+case ${SKIPS:-} in
+    '') ;;
+    /*) options+=(--skips "$SKIPS") ;;
+    *) options+=(--skips "$top/$SKIPS") ;;
+esac
 shift
 (($#)) || set -- '*.py'
-cd "$(git rev-parse --show-toplevel)"
-mkdir -p "${REPORTS:=judge-reports}"
-reports=$(cd "$REPORTS" && pwd)
-summary=${GITHUB_STEP_SUMMARY:-/dev/null}
+cd "$top"
 
+changed() { git diff --name-only -z --diff-filter=d "$base...HEAD" -- "$@"; }
+why=$(changed "$@" 2>&1 >/dev/null) || refuse "git cannot tell what HEAD changes since BASE: ${why##*fatal: }"
 kernels=()
 while IFS= read -r -d '' path; do
     if grep -qE '^def (fused_sconv|sconv_seq_metadata)\(' "$path"; then kernels+=("$path"); fi
-done < <(git diff --name-only -z --diff-filter=d "$base...HEAD" -- "$@")
+done < <(changed "$@")
 if ((${#kernels[@]} == 0)); then
     echo "no kernel file is changed" | tee -a "$summary"
     exit 0
@@ -33,21 +56,25 @@ if [ -z "$python" ]; then
     bash "$judge/.ci/environment" judge
     python=$judge/.venv/bin/python
 fi
-options=()
-if [ -n "${SKIPS:-}" ]; then options+=(--skips "$PWD/$SKIPS"); fi
-eval "more=(${ARGS:-})" # words as a shell splits them: -m 'values or cache' has two
+command -v "$python" >/dev/null || refuse "JUDGE_PYTHON is '$python', but must be a Python"
 judge() { # from the judge's folder, so that no folder of this repository stands in for one of the judge's
     (cd "$judge" && OMP_NUM_THREADS=1 "$python" -m pytest -n auto tests --ignore=tests/meta "$@" "${options[@]}" "${more[@]}") 2>&1
+}
+line_of() { # what pytest, or the judge, says of a wrong request, by the names of what was asked for here
+    sed -n '/^ERROR: usage: /,/: error: /{s/^.*: error: /ERROR: in ARGS: /p;d}; /^ERROR: /p' <<<"$1" |
+        sed "1!d; s/so --baseline sconv would/so AGAINST_BASE=${AGAINST_BASE:-} would/; s/add it: -m /add it in ARGS: -m /"
 }
 
 # A wrong request ends here, where every report of an earlier run is still in its place.
 code=0
 said=$(judge --collect-only -q ${AGAINST_BASE:+--baseline sconv}) || code=$?
 if ((code)); then
-    { grep '^ERROR: ' <<<"$said" || tail -n 1 <<<"$said"; } | # by the names of what was asked for here
-        sed "s/so --baseline sconv would/so AGAINST_BASE=${AGAINST_BASE:-} would/; s/add it: -m /add it in ARGS: -m /" | tee -a "$summary"
-    exit "$code"
+    line=$(line_of "$said")
+    [ -n "$line" ] || line=$(tail -n 1 <<<"$said")
+    refuse "${line:-$python -m pytest ends with code $code and says nothing}" "$code"
 fi
+mkdir -p "${REPORTS:=judge-reports}" 2>/dev/null || refuse "REPORTS is '$REPORTS', but must be a folder that can be written"
+reports=$(cd "$REPORTS" && pwd)
 
 worst=0
 for path in "${kernels[@]}"; do
@@ -65,7 +92,8 @@ for path in "${kernels[@]}"; do
         cat "$folder/report.md" >>"$summary"
     else # a file that is no kernel: one line says so
         printf '## %s: not judged\n\n' "$path" >>"$summary"
-        { grep '^ERROR: ' "$folder/terminal.txt" || tail -n 1 "$folder/terminal.txt"; } | sed 's/^/    /' >>"$summary"
+        line=$(line_of "$(<"$folder/terminal.txt")")
+        sed 's/^/    /' <<<"${line:-$(tail -n 1 "$folder/terminal.txt")}" >>"$summary"
     fi
     if ((code > worst)); then worst=$code; fi
 done

@@ -20,7 +20,7 @@ from properties import surroundings
 from properties.contract import OPERATORS, signature_fault
 from properties.interrupts import is_of_the_user
 from properties.leaving import Leaving, staying
-from properties.printable import is_text, printable
+from properties.printable import class_name, is_text, one_line, printable, shortened
 
 ALLOWED = "a file ending in .py or a module name that offers fused_sconv or sconv_seq_metadata"
 INSIDES = (
@@ -184,30 +184,22 @@ def _guarded(path: Path | None, action: Callable[[], Result]) -> Result:
     except BaseException as error:  # SystemExit, or pytest's own outcomes, must not end the run
         if is_of_the_user(error):
             raise
-        kind = "calls" if isinstance(error, Leaving) else f"{type(error).__name__}:"
+        kind = "calls" if isinstance(error, Leaving) else f"{class_name(type(error))}:"
         words = f"fails when executed: {kind} {one_line(error)} ({line_of(error, path)})"
         raise BadCandidate(words) from error
-
-
-def one_line(error: BaseException) -> str:
-    """The error's message, its middle left out where it is long: compilers put the reason last."""
-    try:
-        message = printable(" ".join(str(error).split())) or "no message"
-    except Exception as other:  # the candidate's own class
-        message = f"no message, for making it raised {type(other).__name__}"
-    return message if len(message) <= 400 else f"{message[:80]} … {message[-300:]}"
 
 
 def line_of(error: BaseException, path: Path | None) -> str:
     """`file:line` where an error passed through the candidate last; if never, where it left what is not the judge's."""
     frame = _last_frame(error, path)
-    return f"{Path(frame.filename).name}:{frame.lineno}"
+    return printable(f"{Path(frame.filename).name}:{frame.lineno}")
 
 
 def source_of(error: BaseException, path: Path | None) -> str:
     """What `line_of` gives, with the function and the text of the line."""
     frame = _last_frame(error, path)
-    return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
+    place = printable(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}")
+    return f"{shortened(place)}: {shortened(printable(str(frame.line)))}"
 
 
 def _last_frame(error: BaseException, path: Path | None) -> traceback.FrameSummary:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import torch
 
+from properties.printable import class_name
+
 DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 ACTIVATIONS: tuple[str | None, ...] = (None, "silu", "swish")
 
@@ -46,7 +48,7 @@ def result_fault(result: torch.Tensor, x: torch.Tensor) -> str:
         if (found := getattr(result, what)) != getattr(x, what):
             return f"returned {what} {found}, but should return that of x, {getattr(x, what)}"
     if result.is_nested or type(result).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        kind = "a nested tensor" if result.is_nested else type(result).__name__
+        kind = "a nested tensor" if result.is_nested else class_name(type(result))
         return f"returned {kind}, but should return a tensor in memory of its own"
     return ""
 

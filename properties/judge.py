@@ -79,9 +79,8 @@ class Judge:
             count = tally.COUNTS[name]
             what, reason = tally.verdict(name, count)
             cases = f"{count.judged:>7,} {'case ' if count.judged == 1 else 'cases'}"
-            if what == VIOLATED:  # these are the others
-                held = f"{counted(count.judged, 'case')} held" if count.judged else ""
-                reason = "; ".join(filter(None, (reason, held)))
+            if what == VIOLATED and count.judged:
+                reason = "; ".join(filter(None, (reason, f"not seen in {counted(count.judged, 'other case')}")))
             shown = cases if count.judged and what != VIOLATED else " " * len(cases)
             lines.append(f"{what:<10} {name:<28} {shown}  {reason}".rstrip())
             for example in count.examples.values():

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import signal
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from properties import tally
 from properties.journal import BASELINE, Call, Record
+from properties.printable import printable, shortened
 from properties.report.reading import read
 from properties.verdict import Violation
 from properties.workers import GIB
 
 BY_THE_CLOCK = 5  # times as long a call may take by the clock on the wall, for what waits or is starved
 # What others send to end a process: the kernel where memory is short, a user, a batch system.
+ASKED = signal.SIGUSR2  # asks a worker at which line it is; Python's faulthandler answers, whoever holds its lock
+ANSWER = 0.5  # seconds that it may take for that
 FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE}
 
 
@@ -93,10 +99,32 @@ def ending(code: int | None) -> Ending:
 
 
 def last_line(stack: str, source: Path | None) -> str:
-    """The line of a candidate's file in what Python's faulthandler wrote as the process ended, innermost first."""
+    """The line of a candidate's file, or package, in what Python's faulthandler wrote, innermost first."""
+    if source is None:
+        return ""
+    home = source.parent if source.name == "__init__.py" else source
     for path, line, function in re.findall(r'^  File "(.+)", line (\d+) in (.+)$', stack, re.MULTILINE):
-        if source is not None and Path(path) == source:
-            return f"{source.name}:{line} in {function}"
+        if Path(path).is_relative_to(home):
+            text = printable(linecache.getline(path, int(line)).strip())
+            return f"{printable(Path(path).name)}:{line} in {printable(function)}" + (
+                f": {shortened(text)}" if text else ""
+            )
+    return ""
+
+
+def ask(process: int, stack: Path, source: Path | None) -> str:
+    """The line of the candidate at which a process is that has been told to answer ASKED; empty if it does not answer.
+
+    It may go on as it has answered, since a signal ends some waits: end it at once.
+    """
+    begin = stack.stat().st_size if stack.exists() else 0
+    with suppress(OSError):
+        os.kill(process, ASKED)
+        end = time.monotonic() + ANSWER
+        while time.monotonic() < end:
+            if at := last_line(stack.read_bytes()[begin:].rpartition(b"\n")[0].decode(errors="replace"), source):
+                return at
+            time.sleep(0.001)
     return ""
 
 

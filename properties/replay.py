@@ -21,6 +21,7 @@ from properties import allowed, cases, catalogue, lives, replays, tally
 from properties.candidate import BadCandidate
 from properties.engines import BadEngine
 from properties.judge import Judge
+from properties.printable import told
 from properties.verdict import NotJudged, Violation
 
 # What a printed case may be made of.
@@ -119,7 +120,7 @@ def main(arguments: list[str]) -> int:
         print(f"ERROR: {error}", file=sys.stderr)
         return 4
     except Exception as error:  # the candidate's own are violations by now
-        print(f"ERROR: cannot judge that case: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"ERROR: cannot judge that case: {told(error)}", file=sys.stderr)
         return 4
     print(f"holds: {options.property} for {case!r}")
     _tell_beside()

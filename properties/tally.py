@@ -11,6 +11,7 @@ from traceback import clear_frames
 from typing import Any, TypeVar
 
 from properties import turns
+from properties.printable import told
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
 
 
@@ -134,12 +135,14 @@ def counting(entry: Property, ops: Any, case: Any) -> Iterator[None]:
         found = COUNTS.setdefault(violation.property_name, Count())
         found.violated += 1
         found.violated_dtypes |= dtype_of(violation.case)
+        violation.__context__ = None  # by which Hypothesis tells failures apart: a class of its own for each call
         raise
     except NotJudged as reason:
         count.reasons.add(str(reason))
+        reason.__context__ = None
         raise
     except Exception as error:  # the candidate's own exceptions are violations by now
-        count.reasons.add(f"the judge failed: {type(error).__name__}: {error}")
+        count.reasons.add(f"the judge failed: {told(error)}")
         raise
 
 

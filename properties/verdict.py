@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from properties.printable import told
+
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 PROVED = "proved"  # what an obligation of a proof is where it holds
 
@@ -97,6 +99,7 @@ class Violation(AssertionError):
     """One property does not hold for one case.
 
     where: the element, by name ("request", "position", "channel", ...), in reading order.
+    said: the candidate's own words of it, as an exception's message: it may say others each time.
     at: the source line, where one is known.
     configuration: of the autotuned kernels that ran, in words.
     taps: of that element, oldest first; empty where the element is no output of `fused_sconv`.
@@ -110,6 +113,7 @@ class Violation(AssertionError):
     where: Mapping[str, object] = field(default_factory=dict)
     got: object = None
     wanted: object = None
+    said: str = ""
     at: str = ""
     let: str = ""
     then: str = ""
@@ -132,7 +136,7 @@ class Violation(AssertionError):
             try:
                 explanation(self)
             except Exception as error:  # the violation itself must not be lost over it
-                self.found(f"looking for the cause failed: {type(error).__name__}: {error}")
+                self.found(f"looking for the cause failed: {told(error)}")
         return self
 
     def found(self, cause: str) -> None:
@@ -140,12 +144,22 @@ class Violation(AssertionError):
         self.but = "; ".join(filter(None, (cause, self.but)))
 
     @property
+    def outcome(self) -> str:
+        """What came out instead, with the candidate's own words."""
+        return f"{self.got}: {self.said}" if self.said else str(self.got)
+
+    def is_like(self, other: Violation) -> bool:
+        """Whether it is the other, seen again: of an exception its class's name and its place count, not its text."""
+        mine, its = ((replace(one, said="").headline, one.configuration, one.said and one.at) for one in (self, other))
+        return mine == its
+
+    @property
     def headline(self) -> str:
         """The first line: what differs, and by how much."""
         place = ", ".join(f"{name} {value}" for name, value in self.where.items())
         subject = f"{self.what}[{place}]" if place else self.what
         if self.wanted is None:
-            return f"Violation: {subject} {self.got}   [{self.property_name}]"
+            return f"Violation: {subject} {self.outcome}   [{self.property_name}]"
         return f"Violation: {subject} = {self.got}, but should be {self.wanted}   [{self.property_name}]"
 
     def __str__(self) -> str:

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 from properties import journal, tally
-from properties.losses import Ending, Limits, Loss, Watch, ending, last_line, usage
+from properties.losses import ASKED, Ending, Limits, Loss, Watch, ask, ending, last_line, usage
 from properties.report.document import property_of
 from tests.keys import JUDGE
 from tests.progress import Beat
-from tests.reproducing import replayed, replaying, told
+from tests.reproducing import asked_folder, replayed, replaying, told
 
 FOLDER = "judge_journals"  # what workers are told under: where to write
 PATIENCE = 10.0  # seconds for a process that is cut off to come to its end
@@ -32,6 +32,7 @@ CHECKOUT = hashlib.sha256(os.fsencode(Path(__file__).parents[1])).hexdigest()[:1
 WITHOUT_WORKERS = Path(tempfile.gettempdir()) / f"sconv-judge-{getpass.getuser()}-{CHECKOUT}"
 JOURNAL = ".journal"  # of a worker's file
 STACK = ".stack"  # of a worker's file for what Python says as it faults
+NO_SCRIPT = "a script is run before it is kept, and this case ends, blocks or fills the process that runs it"
 AT_ONCE = 3  # workers that end before they have collected the tests: the next one would as well
 
 
@@ -111,6 +112,7 @@ class Worker:
         self.judge = config.stash[JUDGE]
         self.stack = stack.open("w")
         faulthandler.enable(self.stack)  # pytest's own would write it to the terminal, where it says little
+        faulthandler.register(ASKED, self.stack, all_threads=False)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -129,7 +131,7 @@ class Controller:
         self.judge, self.with_data = config.stash[JUDGE], config.getoption("--report")
         self.folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.counts: dict[str, dict[str, object]] = {}  # of workers whose counts have not come home to the end
-        self.ended: dict[str, Ending] = {}  # workers that were ended from here
+        self.ended: dict[str, Loss] = {}  # workers that were ended from here
         self.collected: set[str] = set()
         self.lost_at_once = 0
         watch = Watch(Limits(config.getoption("--call-limit"), config.getoption("--call-memory")))
@@ -141,7 +143,9 @@ class Controller:
             call = journal.call_of(path)
             used = usage(call.process, time.monotonic()) if call else None
             if call and used and path.stem not in self.ended and (excess := watch.excess(call, used)):
-                self.ended[path.stem] = Ending(excess, True)
+                record = journal.record_of(path)
+                at = ask(call.process, path.with_suffix(STACK), self.judge.ops.candidate.path)
+                self.ended[path.stem] = Loss(property_of(record.test) or "", Ending(excess, True), record, call, at)
                 with suppress(OSError):  # it has just ended by itself
                     os.kill(call.process, signal.SIGKILL)
 
@@ -177,21 +181,16 @@ class Controller:
         """Makes of a lost worker what it says of the property that was judged."""
         if (name := property_of(crashitem)) is None:
             return  # a test of the judge's own
-        node = report.node
-        path = self.folder / f"{node.gateway.id}{JOURNAL}"
-        record, call = journal.record_of(path), journal.call_of(path)
-        if record.test != crashitem:
-            record, call = journal.Record(), None
-        ended = Ending(record.left, True) if record.left else self.ended.get(node.gateway.id) or _ending(node)
-        at = last_line(_text(path.with_suffix(STACK)), self.judge.ops.candidate.path)
-        loss = Loss(name, ended, record, call, at)
-        found = loss.violation()
+        loss = self.loss_of(report.node, name, crashitem)
+        found, record = loss.violation(), loss.record
         self.stop_where_asked()
         report.location = (*report.location[:2], crashitem.partition("::")[2])  # its name, which xdist leaves out
         loss.count(found)
         again = [f"Failing case: {record.case}", ""] if record.case and not found else []
         if record.case:
             again.append(f"Reproduce:    {replaying(self.config, self.judge.ops, record.property_name, record.case)}")
+        if found is not None and asked_folder(self.config):
+            again.append(f"No script:    {NO_SCRIPT}")
         if found is None:
             report.longrepr = "\n".join([f"not judged [{name}]: {loss.why_not()}", *again])
             return
@@ -199,6 +198,17 @@ class Controller:
         report.violated = found.property_name, repr(found.case)  # type: ignore[attr-defined]  # as in once.py
         if self.with_data:
             report.violation = told(self.config, found)  # type: ignore[attr-defined]  # as in reporting.py
+
+    def loss_of(self, node: Any, name: str, test: str) -> Loss:
+        """How a worker was lost that ran a test of a property: as it was ended from here, or as it ended itself."""
+        path = self.folder / f"{node.gateway.id}{JOURNAL}"
+        if (cut := self.ended.get(node.gateway.id)) and cut.record.test == test:
+            return cut
+        record, call = journal.record_of(path), journal.call_of(path)
+        if record.test != test:
+            record, call = journal.Record(), None
+        ended = Ending(record.left, True) if record.left else cut.ended if cut else _ending(node)
+        return Loss(name, ended, record, call, last_line(_text(path.with_suffix(STACK)), self.judge.ops.candidate.path))
 
     def stop_where_asked(self) -> None:
         """Ends the run at the failure that -x or --maxfail names; xdist counts no lost worker among them."""

@@ -30,7 +30,7 @@ LIFE = 4  # cases that a life counts for: it is a dozen forwards
 RULES = 12  # of a life at most
 CUT = "\nNot shrunk to the end: the time for that was over, so a smaller case may fail as well."
 PINNED = "\nA pinned case, which is not shrunk."
-NOT_AGAIN = "\nNot seen again in the same case: the candidate keeps something between calls, or races."
+NOT_AGAIN = "\n{} in the same case: the candidate keeps something between calls, or races."
 Machine = Callable[..., RuleBasedStateMachine]
 
 
@@ -89,7 +89,7 @@ def judge(
         found = patience.smallest
         if found is None:
             raise  # not the candidate's doing
-        again = NOT_AGAIN
+        again = patience.not_again
     if found is not None and not isinstance(found, (Violation, NotJudged)):
         raise found
     if isinstance(found, Violation):
@@ -114,7 +114,7 @@ def live(
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
 
     def begin() -> RuleBasedStateMachine:
-        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience.keep))
+        return machine(lambda case: StepByStep(Living(ops, entry.name, case), entry, patience))
 
     def failing(case: Life) -> Any:
         try:
@@ -124,7 +124,7 @@ def live(
         return None
 
     begin._hypothesis_internal_add_digest = digest  # type: ignore[attr-defined]  # as its pytest plugin does
-    phases = [phase for phase in settings().phases if phase not in (Phase.shrink, Phase.explain)]
+    phases = [phase for phase in settings().phases if phase is not Phase.shrink]
     each = -(-count // ops.configurations)
     steps = settings(max_examples=each, stateful_step_count=RULES, phases=phases)
     for choice in range(ops.configurations):
@@ -139,19 +139,20 @@ def live(
 class StepByStep:
     """A life under judgement, counted as whole cases are."""
 
-    def __init__(self, living: Living, entry: tally.Property, keep: Callable[[Exception, Any], None]) -> None:
-        self.living, self.entry, self.keep, self.holds = living, entry, keep, True
+    def __init__(self, living: Living, entry: tally.Property, patience: Patience) -> None:
+        self.living, self.entry, self.patience, self.holds = living, entry, patience, True
 
     def do(self, step: Deed) -> None:
-        """Judges the next step; `keep` is told what it violates."""
+        """Judges the next step; `patience` is told what it violates, or that the life holds up to it."""
         __tracebackhide__ = True
         self.holds = False
         try:
             with tally.counting(self.entry, self.living.ops, self.living.so_far):
                 self.living.do(step)
         except Violation as violation:
-            self.keep(violation, violation.case)
+            self.patience.keep(violation, violation.case)
             raise
+        self.patience.hold(self.living.so_far)
         self.holds = True
 
     def end(self) -> None:
@@ -180,7 +181,8 @@ class Patience:
     def __init__(self) -> None:
         self.ends: tuple[float, float] | None = None  # by the processor and by the clock
         self.smallest: Exception | None = None
-        self.case: Any = None
+        self.case: Any = None  # of the smallest
+        self.has_held = False  # in that very case
         self.choice = 0  # of the configurations of autotuned kernels
 
     @property
@@ -198,6 +200,7 @@ class Patience:
         except Exception as error:  # also the judge's own failures: shrinking them may take minutes
             self.keep(error, case, ops.tuned.choice)
             raise
+        self.hold(case)
 
     def is_over(self, ops: Ops) -> bool:
         """Whether the time for shrinking is over, or every case would fail on what is left of a device."""
@@ -217,14 +220,15 @@ class Patience:
                 return True
             except Exception:  # of a case that the property does not take, or cannot judge
                 return False
+            self.hold(case)
             return False
 
         again = ""
         try:
             if not fails(self.case):
-                return self.smallest, NOT_AGAIN
+                return self.smallest, self.not_again
             smallest = reduced(self.case, fails, Patience.known)
-            again = "" if fails(smallest) else NOT_AGAIN
+            again = "" if fails(smallest) else self.not_again
         except OutOfPatience:
             again = CUT
         Patience.known.append(self.case)
@@ -238,7 +242,17 @@ class Patience:
             seconds = max(self.least, self.seconds / Patience.failures)
             self.ends = spent + seconds, clock + self.longest * seconds
         if self.smallest is None or len(repr(case)) <= len(repr(self.case)):
+            self.has_held = self.has_held and case == self.case
             self.smallest, self.case, self.choice = error, case, choice
+
+    def hold(self, case: Any) -> None:
+        """Notes whether it is the smallest failing case that now holds."""
+        self.has_held |= self.smallest is not None and case == self.case
+
+    @property
+    def not_again(self) -> str:
+        """What was seen of the smallest case, judged more than once, where that was found to differ."""
+        return NOT_AGAIN.format("Not seen again" if self.has_held else "Seen otherwise")
 
     @staticmethod
     def now() -> tuple[float, float]:

@@ -12,7 +12,7 @@ import pytest
 from properties.judge import Judge
 from properties.report import write
 from properties.report.document import Outcome, Run, document, property_of
-from tests.keys import FOUND, JUDGE
+from tests.keys import FOUND, JUDGE, path_of
 from tests.reproducing import told
 
 
@@ -97,7 +97,7 @@ def asked_folder(config: pytest.Config) -> Path | None:
     """The folder of `--report`, made if it is not there; raises UsageError where it cannot be one."""
     if not (asked := config.getoption("--report")):
         return None
-    folder = Path(config.invocation_params.dir) / asked
+    folder = path_of(config, asked)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

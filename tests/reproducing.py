@@ -13,10 +13,10 @@ from properties import tally
 from properties.engines.base import Ops
 from properties.printable import printable, shell_word
 from properties.report.data import as_data
-from properties.reproducer import Unwritable, again, forget, write
+from properties.reproducer import Unwritable, again, forget, is_told_in, write
 from properties.reproducer.making import file_name
 from properties.verdict import Violation
-from tests.keys import JUDGE
+from tests.keys import JUDGE, path_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def asked_folder(config: pytest.Config) -> Path | None:
     """Where scripts are asked for, from the folder that pytest was called in; None where nowhere."""
     asked = config.getoption("--reproducers") or config.getoption("--report", default=None)
-    return config.invocation_params.dir / asked if asked else None
+    return path_of(config, asked) if asked else None
 
 
 def how_to_see_it_again(request: pytest.FixtureRequest, ops: Ops, found: Violation | None) -> str:
@@ -65,9 +65,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             if not case:
                 continue
             lines = [words, f"Reproduce:    {replaying(session.config, ops, judged[1] if judged else name, case[1])}"]
-            if folder is not None and not (folder / file_name(name)).exists():
+            if folder is not None and (path := folder / file_name(name)).exists():
+                lines += script_there(path, f"At:    {at}" if at else words.splitlines()[0])
+            elif folder is not None:
                 lines += script_beside(folder, ops, name, case[1], at)
             count.examples[at] = "\n".join(lines)
+
+
+def script_there(path: Path, line: str) -> list[str]:
+    """The line that names the script of a property, or says that it is not of what a line of the violation tells."""
+    if is_told_in(path.read_text(errors="replace"), line):
+        return [f"Script:       {path}"]
+    return [f"No script:    a property has one, and {path.name} is of another violation of it"]
 
 
 def script_beside(folder: Path, ops: Ops, name: str, case: str, at: str) -> list[str]:

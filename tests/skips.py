@@ -11,6 +11,7 @@ import pytest
 from properties import catalogue, tally
 from properties.number_words import counted
 from tests.judging import DTYPES
+from tests.keys import path_of
 
 LINE = "test id or property name, link, # reason"
 SKIPS = pytest.StashKey["list[Skip]"]()
@@ -43,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("--skips")
     if not given:
         return
-    path = config.invocation_params.dir / given
+    path = path_of(config, given)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:

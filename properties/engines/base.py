@@ -13,7 +13,7 @@ import torch
 
 from properties import configurations, journal, surroundings, tally
 from properties.calls import Rerun
-from properties.candidate import Candidate, one_line, source_of
+from properties.candidate import Candidate, source_of
 from properties.configurations import Watch
 from properties.contract import OPERATORS, WRITTEN, result_fault
 from properties.engines.contained import contained
@@ -21,6 +21,7 @@ from properties.engines.filling import filled_memory
 from properties.engines.recording import Recording
 from properties.interrupts import is_of_the_user
 from properties.leaving import Leaving, staying
+from properties.printable import class_name, one_line, told
 from properties.ttir import Accesses, Launch, frontend, frozen
 from properties.verdict import NotJudged, Violation
 
@@ -195,7 +196,7 @@ class Ops:
             except BaseException as error:  # as in _call
                 if isinstance(error, Exception) or is_of_the_user(error):
                     raise
-                raise RuntimeError(f"made again, the call raised {type(error).__name__}: {one_line(error)}") from error
+                raise RuntimeError(f"made again, the call raised {told(error)}") from error
 
     def constants(self, operator: str, **named: Any) -> set[int]:
         """The whole numbers that shape a call's kernels: constexpr arguments, module constants, configurations.
@@ -288,11 +289,11 @@ class Ops:
     def _raised(self, operator: str, error: BaseException) -> BaseException:
         if (own := self.engine.own_error(error)) is not None:
             return own
-        on = "on a case that the contract allows"
-        got = f"raised {type(error).__name__} {on}: {one_line(error)}"
+        on, at, said = "on a case that the contract allows", source_of(error, self.candidate.path), one_line(error)
+        got = f"raised {class_name(type(error))} {on}"
         if isinstance(error, Leaving):
-            got = f"called {one_line(error)} {on}"
-        return Violation(self._property, operator, got=got, at=source_of(error, self.candidate.path), case=self._case)
+            got, said = f"called {said} {on}", ""
+        return Violation(self._property, operator, got=got, said=said, at=at, case=self._case)
 
 
 def _by_name(operator: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,5 +25,5 @@ def contained(
             if not is_lost():
                 raise
             found = error if isinstance(error, Violation) else told(error)
-            journal.leave(str(getattr(found, "got", found)))
+            journal.leave(found.outcome if isinstance(found, Violation) else str(found))
             raise found from error

@@ -14,6 +14,7 @@ from properties.engines.base import Engine
 from properties.engines.filling import filled_memory
 from properties.engines.recording import Recording, Taped
 from properties.number_words import plural
+from properties.printable import told
 from properties.ttir import (
     Accesses,
     CaptureForbidden,
@@ -74,7 +75,7 @@ class Ttir(Engine):
             return None
         last = traceback.extract_tb(error.__traceback__)[-1]
         if Path(last.filename).parent == MACHINE:
-            words = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+            words = f"{told(error)} ({Path(last.filename).name}:{last.lineno})"
             return NotJudged(f"the machine itself failed, which is its fault and not the candidate's: {words}")
         return None
 

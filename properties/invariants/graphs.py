@@ -13,6 +13,7 @@ from properties.buckets import Buffers
 from properties.contents import bits
 from properties.invariants.run import number, place, spread
 from properties.number_words import differ, plural, rows_of
+from properties.printable import class_name
 from properties.replay_words import Told
 from properties.replays import Replays, replays_edges
 from properties.tally import invariant
@@ -133,7 +134,7 @@ def _eagerly(case: Replays, name: str, calls: list[Callable[[], Any]]) -> list[t
         if stage == 0 and case.inside:
             continue
         if not isinstance(out, torch.Tensor):
-            words = f"returned {type(out).__name__}, but should return a tensor"
+            words = f"returned {class_name(type(out))}, but should return a tensor"
             raise Violation(name, "fused_sconv", got=words, case=case)
         outputs.append(out.clone())
     return outputs

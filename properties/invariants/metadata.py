@@ -9,6 +9,7 @@ import torch
 
 from properties.cases import Metadata, metadata_edges
 from properties.number_words import counted, plural, times, with_padding
+from properties.printable import class_name, one_line
 from properties.tally import invariant
 from properties.tensors import MetadataBatch, build_metadata
 from properties.verdict import Violation
@@ -165,11 +166,12 @@ def refuses(ops: Any, case: Metadata) -> None:
             continue  # no smaller count or buffer exists
         error = ops.refusal("sconv_seq_metadata", loc, batch.num_reqs, actual, seq_idx_out, query_start_out, count)
         if not isinstance(error, ValueError):
-            found = "was accepted" if error is None else f"raised {type(error).__name__}: {error}"
+            found = "was accepted" if error is None else f"raised {class_name(type(error))}"
             raise Violation(
                 "metadata.refuses",
                 "sconv_seq_metadata",
                 got=f"given {what} {found}, but should raise ValueError",
+                said="" if error is None else one_line(error),
                 let=_sizes(actual, padded, seq_idx_out, query_start_out, count),
                 then="the padded rows must cover the actual ones, and each buffer the padded ones",
                 case=case,

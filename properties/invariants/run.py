@@ -14,6 +14,7 @@ from properties.calls import Call
 from properties.causes import Run
 from properties.contents import bits
 from properties.memory import Guarded
+from properties.printable import class_name
 from properties.tensors import Batch
 from properties.verdict import MOST_ELEMENTS, Spread, Violation
 from reference.dense import dense_conv
@@ -34,7 +35,7 @@ def checked(
 ) -> torch.Tensor:
     """A result of `fused_sconv` on the host, once it has the shape and dtype of `x` and memory of its own."""
     if not isinstance(out, torch.Tensor):
-        _refuse(property_name, case, f"returned {type(out).__name__}, but should return a tensor")
+        _refuse(property_name, case, f"returned {class_name(type(out))}, but should return a tensor")
     if out.shape != x.shape:
         _refuse(property_name, case, f"returned shape {tuple(out.shape)}, but should return {tuple(x.shape)}")
     if out.dtype != x.dtype:

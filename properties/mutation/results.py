@@ -12,6 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from properties.number_words import counted
+
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).parent / "equivalent.json"  # file name -> key of a mutant -> why it is equivalent
 
@@ -108,9 +110,9 @@ class Score:
         invalid = len(self.of("invalid"))
         lines += ["", f"{len(killed)} of {len(valid)} killed ({share}); {invalid} invalid; {self._argued} equivalent"]
         if killed:
-            lines[-1] += f"; median {median(one['seconds'] for one in killed):.1f} s to the kill"
+            lines[-1] += f"; medians of a kill: {median(one['seconds'] for one in killed):.1f} s"
             rows = [rows for one in killed if (rows := rows_of(one["example"])) is not None]
-            lines[-1] += f", {median(rows):.0f} rows in the case" if rows else ""
+            lines[-1] += f", a failing case of {counted(round(median(rows)), 'row')}" if rows else ""
         for control in (one for one in self.results if one["key"] == "control"):
             lines.append(f"control: {control['state']} in {control['took']:.0f} s {control['reason'][-300:]}".rstrip())
         for one in valid:

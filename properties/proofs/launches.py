@@ -13,6 +13,7 @@ import z3
 
 from properties import journal
 from properties.interrupts import is_of_the_user
+from properties.printable import told
 from properties.proofs.forms import Form
 from properties.ttir import Launch, Machine, cache, frontend
 from properties.ttir.program import Function, Program
@@ -78,7 +79,7 @@ def record(
         except BaseException as error:
             if is_of_the_user(error):
                 raise
-            reason = NotJudged(f"the operator raised {type(error).__name__}: {error}")
+            reason = NotJudged(f"the operator raised {told(error)}")
             reason.is_refusal = isinstance(error, (AssertionError, ValueError, TypeError))
             raise reason from None
     if len(machine.launches) != 1:

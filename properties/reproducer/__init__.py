@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from properties.reproducer.events import Unwritable
-from properties.reproducer.making import again, forget, reproduce, write
+from properties.reproducer.making import again, forget, is_told_in, reproduce, write
 
-__all__ = ["Unwritable", "again", "forget", "reproduce", "write"]
+__all__ = ["Unwritable", "again", "forget", "is_told_in", "reproduce", "write"]

@@ -72,7 +72,9 @@ def ending(
     if violation.property_name.startswith("hazards.") and got.startswith("has a hazard"):
         return Hazard(told=got.removeprefix("has a hazard: ").split(";")[0], at=violation.at)
     if got.startswith("raised "):
-        return Raised(told=" ".join(got.split()[:2]) + ":")
+        name = got.removeprefix("raised ").partition(" on a case")[0]
+        # A name that cannot stand on one line, or is cut, is told as far as it can.
+        return Raised(told=f"raised {name}:" if name.isidentifier() else f"raised {re.split(r'[^a-zA-Z0-9]', name)[0]}")
     if got.startswith("called os."):
         raise Unwritable("a script would end where the call ends the process, with an exit code of the kernel's choice")
     if got.startswith("returned "):
@@ -117,7 +119,7 @@ class Hazard(Ending):
         """Says where nothing can be told."""
         return [
             "if MACHINE is None:",
-            '    print("ran; a hazard shows under the machine only: python -m properties.ttir", " ".join(sys.argv))',
+            '    print("ran; a hazard shows under the machine only, in a checkout of the judge:", UNDER_MACHINE)',
             "    sys.exit(2)",
             'print("ran to its end; what the machine tells follows")',
         ]

@@ -21,7 +21,7 @@ import torch
 from properties import catalogue, tally
 from properties.engines.base import Ops
 from properties.lives import Life
-from properties.printable import printable
+from properties.printable import printable, shortened, told
 from properties.report.reading import read
 from properties.reproducer import evidence, parts, told_hazards
 from properties.reproducer.ending import Ending, Hazard, ending
@@ -29,7 +29,7 @@ from properties.reproducer.events import Event, Place, Unwritable, Version
 from properties.reproducer.labels import Comparison, Labels
 from properties.reproducer.recording import RecordingOps
 from properties.reproducer.relevance import REDUCTIONS, is_large
-from properties.reproducer.text import Subject, text
+from properties.reproducer.text import Subject, inside, text
 from properties.scenarios import public_bug
 from properties.surroundings import restored
 from properties.ttir import Machine
@@ -78,13 +78,14 @@ def again(ops: Ops, property_name: str, case: str) -> Violation | None:
         except NotJudged as reason:
             raise Unwritable(str(reason)) from None
         except Exception as error:  # the rest of what is told of a run must not be lost over it
-            raise Unwritable(f"judging it again ended with {type(error).__name__}: {error}") from error
+            raise Unwritable(f"judging it again ended with {told(error)}") from error
     return None
 
 
 def record(ops: Ops, violation: Violation) -> Recorded:
     """Judges the violation's case again, in the configuration that failed. Raises Unwritable."""
     invariant = catalogue.invariant_of(violation.property_name)
+    other = ""
     for choice in range(ops.configurations if violation.configuration else 1):
         labels = Labels()
         recording = RecordingOps(ops, labels)
@@ -93,10 +94,13 @@ def record(ops: Ops, violation: Violation) -> Recorded:
             with recording.judging(violation.property_name, violation.case), labels:
                 invariant.__wrapped__(recording, violation.case)
         except Violation as found:
-            if found.headline == violation.headline and found.configuration == violation.configuration:
+            if found.is_like(violation):
                 return Recorded(found, recording.events, recording.versions, labels)
+            other = found.headline
         except NotJudged as reason:
             raise Unwritable(str(reason)) from None
+    if other:
+        raise Unwritable(f"judged again to record it, the case gave another violation: {other}")
     raise Unwritable("the violation was not seen again when its case was recorded")
 
 
@@ -129,10 +133,16 @@ def reproduce(ops: Ops, violation: Violation) -> str:
             return made()
         if code == 1 and how is not None and narrow.is_told(printed, loosely=True):
             second = second or made
-        why = f"exit code {code}: {printed.strip().splitlines()[-1] if printed.strip() else 'nothing printed'}"
+        why = f"exit code {code}: {_last(printed)}"
     if second:
         return second()
     raise Unwritable(too_large or f"written as a script the case does not fail as the judge told it ({why})")
+
+
+def _last(printed: str) -> str:
+    """The last line that a script printed."""
+    lines = printed.strip().splitlines()
+    return shortened(printable(lines[-1]), MOST_SHOWN) if lines else "nothing printed"
 
 
 def _shown(printed: str, about: str, scope: str, end: Ending) -> str:
@@ -163,7 +173,7 @@ def run(script: str, ops: Ops, name: str, target: str = "") -> tuple[int, str]:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1 if end.code else 0
         except Exception as error:
-            print(f"{type(error).__name__}: {error}")
+            print(told(error))
             code = 1
         if machine is not None and machine.hazards:
             print(*machine.hazards, sep="\n")
@@ -192,7 +202,7 @@ def write(folder: Path, ops: Ops, violation: Violation) -> Path:
     except Unwritable:
         raise
     except Exception as error:  # the violation itself must not be lost over its script
-        raise Unwritable(f"making it ended with {type(error).__name__}: {error}") from error
+        raise Unwritable(f"making it ended with {told(error)}") from error
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
         if not path.exists() or by_size(_case(script)) < by_size(_case(path.read_text())):
@@ -217,6 +227,11 @@ def _case(script: str) -> str:
     """The failing case in a script's head."""
     found = re.search(r"^Failing case: (.*)$", script, re.M)
     return found[1] if found else ""
+
+
+def is_told_in(script: str, line: str) -> bool:
+    """Whether a script's head has a line of a violation's words."""
+    return inside(line) in script.split('"""')[1].splitlines()
 
 
 def forget(folder: Path) -> None:

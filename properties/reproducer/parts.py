@@ -6,8 +6,8 @@ HEAD = '''"""{words}
 {shown}
 Seen with {versions};
 {title}
-Run it on a GPU: python {name} [kernel.py]
-Without one, in a checkout of the judge ({root}): python -m properties.ttir path/to/{name} [kernel.py]
+Run it on a GPU: python {name} [kernel.py or module]
+Without one, in a checkout of the judge ({root}): python -m properties.ttir path/to/{name} [kernel.py or module]
 Exit code 0: it holds, 1: it is violated, 2: cannot be told here.
 """
 '''
@@ -29,15 +29,25 @@ PROPERTY = "{property}"
 TARGET = sys.argv[1] if len(sys.argv) > 1 else {target!r}
 MACHINE = sys.modules.get("properties.ttir")  # set where the machine runs this script
 DEVICE = "cuda" if torch.cuda.is_available() and MACHINE is None else "cpu"
-if not os.path.isfile(TARGET):
+{shim}{path}torch.use_deterministic_algorithms(True, warn_only=True)  # memory that nobody writes holds NaN
+if os.path.isfile(TARGET):
+    TARGET = os.path.abspath(TARGET)
+    spec = importlib.util.spec_from_file_location("candidate", TARGET)
+    candidate = sys.modules["candidate"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(candidate)
+elif TARGET.endswith(".py") or not TARGET.replace(".", "_").isidentifier():
     print(f"there is no kernel file {{TARGET}}")
     sys.exit(2)
-{shim}{path}torch.use_deterministic_algorithms(True, warn_only=True)  # memory that nobody writes holds NaN
-spec = importlib.util.spec_from_file_location("candidate", TARGET)
-candidate = sys.modules["candidate"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(candidate)
+else:
+    sys.path.insert(0, os.getcwd())
+    try:
+        candidate = importlib.import_module(TARGET)
+    except ModuleNotFoundError as error:
+        print(f"{{TARGET}} is no module that can be imported in {{os.getcwd()}}: {{error}}")
+        sys.exit(2)
+UNDER_MACHINE = shlex.join(["python", "-m", "properties.ttir", os.path.abspath(__file__), TARGET])
 if DEVICE == "cpu" and MACHINE is None and "triton" in sys.modules:
-    print("no GPU here; from a checkout of the judge: python -m properties.ttir", " ".join(sys.argv))
+    print("no GPU here; in a checkout of the judge:", UNDER_MACHINE)
     sys.exit(2)
 """
 
@@ -124,7 +134,7 @@ class Graph:
 '''
 
 NO_GRAPHS = """if DEVICE == "cpu" and MACHINE is None:
-    print("no graphs here; from a checkout of the judge: python -m properties.ttir", " ".join(sys.argv))
+    print("no graphs here; in a checkout of the judge:", UNDER_MACHINE)
     sys.exit(2)
 """
 

@@ -18,7 +18,8 @@ from properties.reproducer.script import Body
 from properties.verdict import Violation
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("importlib.util", "mmap", "os", "random", "sys", "types"), ("numpy", "torch")  # that a script may need
+# What a script may need.
+MODULES = ("importlib.util", "mmap", "os", "random", "shlex", "sys", "types"), ("numpy", "torch")
 
 
 @dataclass(frozen=True)
@@ -69,16 +70,16 @@ def _head(subject: Subject) -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
     seen = f"Python {platform.python_version()}, {versions}, {subject.engine}"
     return parts.HEAD.format(
-        words=_inside(str(subject.violation)),
-        shown=_inside(subject.shown),
-        versions=_inside(seen),
-        title=_inside(subject.candidate.title),
+        words=inside(str(subject.violation)),
+        shown=inside(subject.shown),
+        versions=inside(seen),
+        title=inside(subject.candidate.title),
         name=subject.name,
-        root=_inside(str(ROOT)),
+        root=inside(str(ROOT)),
     )
 
 
-def _inside(words: str) -> str:
+def inside(words: str) -> str:
     """Words as they read in a docstring."""
     return words.replace("\\", "\\\\").replace('"""', "'''")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import weakref
 from collections.abc import Callable
-from functools import wraps
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .hazard import Hazard, line_text
+from .replacing import Method, replaced
 from .scratch import DENSE_POSITIONS, MAP_NORESERVE
 
 EMPTY = {
@@ -53,7 +54,7 @@ class Fresh(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.storages: dict[int, _Storage] = {}
-        self.escapes = _Escapes(self)
+        self.escapes: list[AbstractContextManager[None]] = []
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -62,11 +63,22 @@ class Fresh(TorchDispatchMode):
 
     def enter(self) -> None:
         self.__enter__()
-        self.escapes.__enter__()
+        # a mode that sees every call would cost each `x.shape` of a wrapper
+        self.escapes.append(replaced(torch.Tensor, ESCAPES, self._escaping))
+        self.escapes[-1].__enter__()
 
     def exit(self) -> None:
-        self.escapes.__exit__(None, None, None)
+        self.escapes.pop().__exit__(None, None, None)
         self.__exit__(None, None, None)
+
+    def _escaping(self, name: str, method: Method) -> Method:
+        """A method that hands a tensor's memory to code that writes unseen: it counts as written from then on."""
+
+        def escaping(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            self.forget(tensor)
+            return method(tensor, *args, **kwargs)
+
+        return escaping
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
@@ -162,36 +174,3 @@ class Fresh(TorchDispatchMode):
         first = tuple(int(place[0]) for place in np.nonzero(~shaped))
         name, kernel, file, line = place
         return Hazard("never written", kernel, file, line, line_text(file, line), name, first, count=missing)
-
-
-class _Escapes:
-    """Notices when a fresh tensor's memory is handed to code that writes unseen.
-
-    The methods themselves are replaced: a mode that sees every call would cost each `x.shape` of a wrapper.
-    """
-
-    def __init__(self, fresh: Fresh) -> None:
-        self.fresh = fresh
-        self.entered: list[list[tuple[str, Any]]] = []
-
-    def __enter__(self) -> None:
-        replaced = []
-        for name in ESCAPES:
-            replaced.append((name, torch.Tensor.__dict__.get(name)))
-            setattr(torch.Tensor, name, self._watched(getattr(torch.Tensor, name)))
-        self.entered.append(replaced)
-
-    def __exit__(self, *reason: Any) -> None:
-        for name, own in self.entered.pop():
-            if own is None:
-                delattr(torch.Tensor, name)  # it was inherited
-            else:
-                setattr(torch.Tensor, name, own)
-
-    def _watched(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def escaping(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            self.fresh.forget(tensor)
-            return method(tensor, *args, **kwargs)
-
-        return escaping

@@ -7,37 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .fresh import EMPTY
+from .host_reads import HostReads, reading
 from .launching import TAPES, Launch
-
-# what waits for the device, and so cannot be captured; torch's own calls of it on CUDA raise as well
-HOST_READS = {
-    torch.ops.aten._local_scalar_dense.default,
-    torch.ops.aten.equal.default,
-    torch.ops.aten.is_nonzero.default,
-    torch.ops.aten.nonzero.default,
-    torch.ops.aten.masked_select.default,
-    torch.ops.aten.unique_dim.default,
-    torch.ops.aten._unique2.default,
-    torch.ops.aten.unique_consecutive.default,
-    torch.ops.aten.unique_dim_consecutive.default,
-    torch.ops.aten.bincount.default,
-}
-_NAMES = {torch.ops.aten._local_scalar_dense.default: "item(), bool() or int()"}
-# the same, where a tensor on the host needs no operation for it
-READING_METHODS = {
-    torch.Tensor.cpu,
-    torch.Tensor.numpy,
-    torch.Tensor.tolist,
-    torch.Tensor.__array__,
-}
-# what copies from the host's memory, which a capture forbids unless the copy stays there
-COPYING = {torch.tensor, torch.as_tensor}
-# what takes a tensor of one element from the host too, and copies it: others hand it to their kernel by value
-COPYING_SCALARS = {torch.where, torch.Tensor.where}
 
 
 class CaptureForbidden(RuntimeError):
@@ -59,7 +33,7 @@ class Tape(TorchDispatchMode):
         self._is_paused = False
         self._made: list[torch.Tensor] = []
         self._forbidden: CaptureForbidden | None = None
-        self._readings = _Readings(self)
+        self._readings = HostReads(self.forbid)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -117,8 +91,8 @@ class Tape(TorchDispatchMode):
         kwargs = kwargs or {}
         if self._is_paused or not self.is_capture:
             return function(*args, **kwargs)
-        if function in HOST_READS or _selects(function, args) or _counts(function, kwargs):
-            self.forbid(f"{_NAMES.get(function, str(function))} reads contents of a tensor on the host")
+        if what := reading(function, args, kwargs):
+            self.forbid(what)
         result = function(*args, **kwargs)
         again = _again(function, args, kwargs, result)
         if again is not None:
@@ -126,43 +100,6 @@ class Tape(TorchDispatchMode):
             if not any(one.alias_info is not None for one in function._schema.arguments):
                 self._made += [one for one in _flat(result) if isinstance(one, torch.Tensor)]
         return result
-
-
-class _Readings(TorchFunctionMode):
-    def __init__(self, tape: Tape) -> None:
-        super().__init__()
-        self.tape = tape
-        self.on_host: list[torch.Tensor] = []  # that the region made there
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        given = [*args, *kwargs.values()]
-        makes = function in COPYING and not isinstance(args[0] if args else kwargs.get("data"), torch.Tensor)
-        to_host = function is torch.Tensor.to and ("cpu" in args[1:] or kwargs.get("device") == "cpu")
-        if function in READING_METHODS or to_host:
-            self.tape.forbid(f"Tensor.{function.__name__} copies a tensor to the host")
-        if makes and "device" in kwargs:
-            self.tape.forbid(f"torch.{function.__name__} copies from the host to a device")
-        if function in COPYING_SCALARS and any(one is other for one in given for other in self.on_host):
-            self.tape.forbid(f"torch.{function.__name__} copies a tensor of the host to a device")
-        result = function(*args, **kwargs)
-        if makes and "device" not in kwargs:
-            self.on_host.append(result)
-        return result
-
-
-def _counts(function: Any, kwargs: Any) -> bool:
-    """Says whether the size of a result is the sum of contents."""
-    return function is torch.ops.aten.repeat_interleave.Tensor and kwargs.get("output_size") is None
-
-
-def _selects(function: Any, args: Any) -> bool:
-    """Says whether an index is a boolean mask, whose number of true elements the host would have to know."""
-    if function not in (torch.ops.aten.index.Tensor, torch.ops.aten.index_put_.default):
-        return False
-    return any(index is not None and index.dtype == torch.bool for index in args[1]) and (
-        function is torch.ops.aten.index.Tensor or args[2].numel() > 1
-    )
 
 
 def _again(function: Any, args: Any, kwargs: Any, result: Any) -> Callable[[], None] | None:

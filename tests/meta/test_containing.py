@@ -73,7 +73,7 @@ def violated(words):
     return f"Violation: fused_sconv {words}   [values.dense_exact]"
 
 
-# What is wrong in bf16, fp16 and fp32, the options of the run, and what is told of each.
+# What is wrong in bf16, fp16 and fp32, the options of the run, what is told of each, and the line that is named.
 LOST = {
     "exits": (
         (
@@ -83,11 +83,12 @@ LOST = {
         ),
         (),
         ("ended the process with code 0", "ended the process with code 3", "ended the process by SIGABRT"),
+        (None, None, "os.abort()"),  # which is all that Python can say of a process that ends below it
     ),
     "excess": (
         (
-            "while True: pass",
-            "ctypes.PyDLL(None).pause()",  # holds Python's lock, and does not use the processor
+            "while x is not None: pass",
+            "ctypes.PyDLL(None).pause()  # holds Python's lock, and does not use the processor",
             # so slowly that no other limit is passed before, however late the controller looks
             "hoard = [(time.sleep(0.4), b'x' * 2**27) for _ in range(64)]",
         ),
@@ -97,6 +98,11 @@ LOST = {
             "did not return within 10 s (5 times --call-limit)",
             "took more than 0.5 GiB of memory (--call-memory)",
         ),
+        (
+            "while x is not None: pass",
+            "ctypes.PyDLL(None).pause()  # holds Python's lock, and does not use the processor",
+            "hoard = [(time.sleep(0.4), b'x' * 2**27) for _ in range(64)]",
+        ),
     ),
 }
 
@@ -104,11 +110,16 @@ LOST = {
 @pytest.mark.parametrize("kind", LOST)
 def test_lost_workers(tmp_path, kind):
     """Each violates the property at hand, in the dtype at hand; what is left goes to another worker."""
-    wrong, options, told = LOST[kind]
+    wrong, options, told, lines = LOST[kind]
     found, printed = judged(tmp_path, dict(zip(NAMES, wrong, strict=True)), *options)
     assert headlines(found) == dict(zip(NAMES, map(violated, told), strict=True))
     assert all("Forward(geometry=Geometry(" in one["case"] for one in found["violations"])
     assert printed.count("node down") == 3
+    for one in found["violations"]:
+        line = dict(zip(NAMES, lines, strict=True))[one["dtype"]]
+        assert bool(line) == ("At:  " in one["text"])
+        assert line is None or re.search(rf"\nAt:    kernel\.py:\d+ in .+: {re.escape(line)}\n", one["text"])
+        assert one["text"].endswith(f"\nNo script:    {containing.NO_SCRIPT}")
 
 
 def test_judged_again(tmp_path):

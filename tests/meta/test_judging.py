@@ -40,7 +40,12 @@ def told(kernel: str, least: int, tried: list[int], most: int = 2**40) -> str:
         if case >= least:
             raise Violation(NAME, "out", got=case, case=case)
 
-    invariant.entry = tally.CATALOGUE[NAME]  # type: ignore[attr-defined]  # as tally.invariant does
+    return told_of(kernel, invariant, most)
+
+
+def told_of(kernel: str, invariant: Any, most: int) -> str:
+    """What a test tells of an invariant over numbers, by the name of a kernel."""
+    invariant.entry = tally.CATALOGUE[NAME]  # as tally.invariant does
     node = SimpleNamespace(name="test_unbiased[bf16]", stash=pytest.Stash())
     request = SimpleNamespace(node=node, fixturenames=["dtype"])
     with pytest.raises(pytest.fail.Exception) as caught:
@@ -82,3 +87,20 @@ def test_patience(monkeypatch, spent, clock, is_lost, is_over):
     with suppress(judging.OutOfPatience):
         patience.run(lambda ops, case: seen.append(case), ops, 1)  # type: ignore[arg-type]  # it only counts
     assert seen == ([] if is_over else [1])
+
+
+@pytest.mark.parametrize("is_wrong_once", [True, False])
+def test_what_differs_from_call_to_call(database, is_wrong_once):
+    """Is told as not seen again only where the case held; one that failed in another place was seen otherwise."""
+    judged: list[int] = []
+
+    def invariant(ops: Any, case: int) -> None:
+        judged.append(case)
+        if len(judged) == 1:
+            raise Violation(NAME, "out", got=case, case=case)
+        if not is_wrong_once:
+            raise Violation(NAME, "cache", got=case, case=case)
+
+    words = told_of("kernel.py", invariant, 0)
+    assert ("Not seen again in the same case: " if is_wrong_once else "Seen otherwise in the same case: ") in words
+    assert "the candidate keeps something between calls, or races." in words

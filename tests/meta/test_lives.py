@@ -21,7 +21,7 @@ from properties.reducing import reduced
 from properties.rules import Engine
 from properties.scenarios import SCENARIOS, scenario
 from properties.verdict import Violation
-from tests.judging import RULES, StepByStep
+from tests.judging import RULES, Patience, StepByStep
 from tests.meta.candidates import faults_lives, plain
 from tests.meta.candidates.faults import faulty
 from tests.meta.candidates.faults_lives import ONLY_LIVES, operators
@@ -60,15 +60,18 @@ CAUGHT = {
 }
 
 
-def forget(error: Exception, case: Any) -> None:
-    """Keeps nothing."""
+class Forgetful(Patience):
+    """Keeps no failure, and counts none."""
+
+    def keep(self, error: Exception, case: Any, choice: int = 0) -> None:
+        """Keeps nothing."""
 
 
 def run_lives(ops: Any, count: int) -> Violation | None:
     """A violation of that many lives, as it was met, or None."""
 
     def begin() -> Engine:
-        return Engine(DTYPE, lambda case: StepByStep(history.Living(ops, ENTRY.name, case), ENTRY, forget))
+        return Engine(DTYPE, lambda case: StepByStep(history.Living(ops, ENTRY.name, case), ENTRY, Forgetful()))
 
     try:
         run_state_machine_as_test(begin, settings=generating(count, stateful_step_count=RULES))  # type: ignore[arg-type]  # documented to take a function

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from properties import journal, tally
+from properties import journal, losses, tally
 from properties.baseline import Baseline
 from properties.candidate import load
 from properties.cases import Forward
@@ -163,6 +165,22 @@ def test_the_line():
     source = Path("/k/a b.py")
     assert last_line(stack, source) == "a b.py:7 in inner"
     assert last_line(stack, None) == last_line("", source) == ""
+
+
+def test_the_line_of_a_package(tmp_path):
+    """Is that of any of its files, with its text."""
+    (tmp_path / "fused.py").write_text("x = 1\ny = 2\n")
+    stack = f'  File "/lib/ctypes.py", line 1 in at\n  File "{tmp_path}/fused.py", line 2 in inner\n'
+    assert last_line(stack, tmp_path / "__init__.py") == "fused.py:2 in inner: y = 2"
+    assert last_line(stack, tmp_path / "other.py") == ""
+
+
+def test_a_process_that_does_not_answer(tmp_path, monkeypatch):
+    """Says nothing of its line, and keeps nobody waiting."""
+    monkeypatch.setattr(losses, "ANSWER", 0.05)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert losses.ask(child.pid, tmp_path / "none.stack", Path("kernel.py")) == ""
+    assert losses.ask(child.pid, tmp_path / "none.stack", Path("kernel.py")) == ""
 
 
 @pytest.mark.parametrize(

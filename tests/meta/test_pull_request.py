@@ -50,14 +50,14 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "-q", "-m", "a change")
 
 
-def judged(folder: Path, **environment: str) -> tuple[int, str, str]:
-    """Exit code, what was printed and the summary of the workflow's step."""
+def judged(folder: Path, arguments: str = "", **environment: str) -> tuple[int, str, str]:
+    """Exit code, what was printed and the summary of the workflow's step, with more arguments."""
     (step,) = re.findall(r"^ +run: (.*)$", WORKFLOW, re.M)
     summary = folder.parent / "summary.md"
     summary.write_text("")
     own = {"BASE": git(folder, "rev-parse", "base"), "GITHUB_STEP_SUMMARY": str(summary), "ARGS": QUICK}
     done = subprocess.run(
-        ["bash", "-e", "-c", step],
+        ["bash", "-e", "-c", f"{step} {arguments}"],
         cwd=folder,
         env={**os.environ, "JUDGE_PYTHON": sys.executable, **own, **environment},
         stdin=subprocess.DEVNULL,
@@ -118,6 +118,8 @@ def test_skips_and_the_file_as_it_was(kernels):
             "ERROR: -m 'values' leaves out the group baseline, so AGAINST_BASE=yes would compare nothing; "
             "add it in ARGS: -m 'values or baseline'\n",
         ),
+        ({"ARGS": "--no-such-option"}, "ERROR: in ARGS: unrecognized arguments: --no-such-option\n"),
+        ({"ARGS": "--call-limit soon"}, "ERROR: in ARGS: argument --call-limit: invalid float value: 'soon'\n"),
     ],
 )
 def test_a_wrong_request(kernels, wrong, line):
@@ -132,6 +134,55 @@ def test_a_wrong_request(kernels, wrong, line):
     assert summary.startswith(line)
     assert printed.count("\n") == 2
     assert earlier.read_text() == "of an earlier run"
+    shutil.rmtree(kernels / "judge-reports")
+    assert judged(kernels, **wrong)[0] == 4
+    assert not (kernels / "judge-reports").exists()
+
+
+# What is asked for before any kernel is looked at: more arguments of the step, its environment, and the only line.
+AT_ONCE = [
+    ("'x.py' ':(bad)y'", {}, "git cannot tell what HEAD changes since BASE: Invalid pathspec magic 'bad' in ':(bad)y'"),
+    ("", {"ARGS": "-m 'values"}, 'ARGS is "-m \'values", but must be words as a shell takes them'),
+    ("", {"AGAINST_BASE": "no"}, "AGAINST_BASE is 'no', but must be yes or empty"),
+    (
+        "",
+        {"BASE": ""},
+        "BASE is '', but must be a commit; usage: judge_changed.sh BASE [PATHSPEC...], in the kernels' ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "wrong", "line"), AT_ONCE)
+def test_a_wrong_request_of_the_script(kernels, arguments, wrong, line):
+    """Ends in one line, in the summary too, and is never taken for a change without kernels."""
+    make_faulty(kernels)
+    commit(kernels)
+    code, printed, summary = judged(kernels, arguments, **wrong)
+    assert (code, printed.count("\n"), summary) == (4, 1, printed)
+    assert printed.startswith(line)
+    assert not (kernels / "judge-reports").exists()
+
+
+def test_a_base_without_a_common_commit(kernels):
+    """Is told, as a clone that is too shallow has it: no kernel would be judged."""
+    git(kernels, "switch", "-q", "--orphan", "alone")
+    (kernels / "ops").mkdir(exist_ok=True)
+    (kernels / "ops/new.py").write_text(GOOD)
+    commit(kernels)
+    code, printed, _ = judged(kernels)
+    assert code == 4
+    assert printed.endswith(": no merge base\n")
+
+
+def test_help(kernels):
+    """Is one line, and no failure; outside of a repository, the folder is named."""
+    script = [shutil.which("bash") or "bash", str(ROOT / "docs/judge_changed.sh")]
+    done = subprocess.run([*script, "--help"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: judge_changed.sh BASE [PATHSPEC...]")
+    done = subprocess.run([*script, "main"], cwd=kernels.parent, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr == f"{kernels.parent} is in no git repository; call this in that of the kernels\n"
 
 
 def test_no_kernel_changed(kernels):

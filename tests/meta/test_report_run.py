@@ -109,6 +109,24 @@ def test_what_is_seen_beside(tmp_path):
     assert "write/write conflict: out[0]" in done.stdout
 
 
+def test_of_two_hazards(tmp_path):
+    """Has a script the one that it shows; the other says which script is not its own, and keeps its command."""
+    kernel = tmp_path / "races.py"
+    again = RACES[RACES.index("@triton.jit") : RACES.index("def sconv_seq")].replace("def race(", "def other(")
+    two = RACES.replace("race[(2,)](out)", "(race if len(out) > 4 else other)[(2,)](out)")
+    kernel.write_text(two.replace("def sconv_seq", f"{again}def sconv_seq"))
+    asked = ("--report", str(tmp_path / "there/../out"), "--candidate", str(kernel), "--engine", "ttir")
+    code, printed = called(*asked, "tests/test_metadata.py::test_searchsorted")
+    assert code == 1, printed
+    (one,) = [one for one in json.loads((tmp_path / "out/report.json").read_text())["properties"] if one["seen_beside"]]
+    first, second = sorted(one["seen_beside"], key=lambda text: "No script" in text)
+    name = "repro_hazards_sconv_seq_metadata.py"
+    assert f"\nScript:       {tmp_path}/out/{name}" in first
+    assert second.endswith(f"\nNo script:    a property has one, and {name} is of another violation of it")
+    assert all("\nReproduce:    cd " in text for text in one["seen_beside"])
+    assert "/../" not in printed
+
+
 def test_where_it_is_said(run):
     """Ends with the seconds of each group and the files."""
     lines = run[1].splitlines()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,7 @@ from tests.meta.candidates.faults_lives import ONLY_LIVES
 from tests.meta.candidates.graph_faults import FAULTS as GRAPH_FAULTS
 from tests.meta.candidates.graph_faults import StaleTail
 from tests.meta.judging_table import violation
-from tests.meta.test_command_line import ROOT, called
+from tests.meta.test_command_line import called
 from tests.meta.test_explain import first_of
 from tests.meta.test_graph_faults import seen
 from tests.meta.test_lives import run_lives
@@ -213,29 +211,6 @@ def test_what_does_not_fail_as_a_script(tmp_path):
 def test_every_setting_of_the_process_can_be_read():
     """A script reads what the judge forbids to change."""
     assert set(READ) == {setting.name for setting in SETTINGS if setting.is_forbidden}
-
-
-def ran(*words: str) -> tuple[int, str]:
-    """Exit code and output of Python with these words, from the checkout."""
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    return done.returncode, done.stdout
-
-
-def test_as_a_reader_of_a_pull_request_runs_it(tmp_path):
-    """Runs as the script itself says: alone, under the machine, with another kernel, with a wrong path."""
-    kernel = tmp_path / "kernel.py"
-    source = "import sconv\nfused_sconv = lambda **given: sconv.fused_sconv(**given) + 1\n"
-    ops = from_file(kernel, source, choose("ttir"))
-    found = violation(ops, "values.dense_exact", "bf16", count=10)
-    assert found is not None
-    path = write(tmp_path, ops, found)
-    assert path == tmp_path / "repro_values_dense_exact.py"
-    code, printed = ran("-m", "properties.ttir", str(path))
-    assert (code, "values.dense_exact is violated" in printed) == (1, True)
-    code, printed = ran("-m", "properties.ttir", str(path), SCONV)
-    assert (code, printed) == (0, "values.dense_exact holds in this case\n")
-    code, printed = ran(str(path), "no.py")
-    assert (code, printed) == (2, "there is no kernel file no.py\n")
 
 
 @pytest.mark.parametrize("name", ['a"b.py', "a'b.py", "a\nb.py", "a\\N{x}b.py", "\\\"\"\"'''.py"])

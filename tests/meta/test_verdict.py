@@ -158,7 +158,7 @@ def test_what_is_not_offered_is_not_judged(monkeypatch):
 
 
 def test_lines_of_verdicts(monkeypatch):
-    """Counts the cases of what holds in a column, and says of what is violated how many of its cases held."""
+    """Counts the cases of what holds in a column, and says of what is violated in how many others it was not seen."""
     counts = {
         "values.dense_bound": Count(judged=49, violated=1, dtypes={"bf16", "fp16"}, violated_dtypes={"bf16"}),
         "values.dense_exact": Count(judged=1, edges=set(values.NEEDS)),
@@ -168,8 +168,8 @@ def test_lines_of_verdicts(monkeypatch):
     monkeypatch.setattr(tally, "COUNTS", counts)
     ops = bound("plain.py", plain)
     assert Judge(ops, ops.engine).summary()[:4] == [
-        "violated   metadata.searchsorted                       1 case held",
-        "violated   values.dense_bound                          in bf16; fp16 held; 49 cases held",
+        "violated   metadata.searchsorted                       not seen in 1 other case",
+        "violated   values.dense_bound                          in bf16; fp16 held; not seen in 49 other cases",
         "holds      values.dense_exact                 1 case",
         "violated   values.one_hot_taps                         in bf16",
     ]
