@@ -29,6 +29,12 @@ class Count:
     notes: set[str] = field(default_factory=set)  # what else is to be said where it holds
     near: int = 0  # cases that held within a bound, with other bits than the baseline's
     replays: int = 0  # of captured regions
+    elsewhere: set[str] = field(default_factory=set)  # shards that judge its pinned cases, or its proof
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether it fails no run that this is not judged: nothing offers it, or another shard judges the rest."""
+        return self.excused or (bool(self.elsewhere) and not self.reasons)
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,11 @@ def count_replay(name: str) -> None:
     COUNTS.setdefault(name, Count()).replays += 1
 
 
+def leave_to(name: str, shard: str) -> None:
+    """Notes that another shard judges the pinned cases or the proof of one of a property's tests."""
+    COUNTS.setdefault(name, Count()).elsewhere.add(shard)
+
+
 @contextmanager
 def apart() -> Iterator[None]:
     """Counts nothing of what is judged meanwhile: cases that are tried for a proof are none of the run's."""
@@ -210,10 +221,12 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
     if count.reasons:
         held = [f"{', '.join(sorted(count.dtypes))} held"] if count.excused and count.dtypes else []
         return NOT_JUDGED, "; ".join([*sorted(count.reasons), *held])
+    shards = f"shard{'s' * (len(count.elsewhere) > 1)} {', '.join(sorted(count.elsewhere))}"
+    left = [f"{'the rest is ' * bool(count.judged)}left to {shards}"] if count.elsewhere else []
     if not count.judged:
-        return NOT_JUDGED, "no case was judged"
+        return NOT_JUDGED, "; ".join(left or ["no case was judged"])
     if missing:
-        return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
+        return NOT_JUDGED, "; ".join([f"no case reached: {', '.join(sorted(missing))}", *left])
     if name.startswith("baseline.") and count.near:
         return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
     replays = [f"{count.replays:,} replay{'s' * (count.replays != 1)}"] * (count.replays > 0)
@@ -241,3 +254,4 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count.edges |= set(other["edges"])
         count.reasons |= set(other["reasons"])
         count.notes |= set(other["notes"])
+        count.elsewhere |= set(other["elsewhere"])

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from properties.judge import Judge
+from properties.shards import Shard
 from properties.verdict import Violation
 
 JUDGE = pytest.StashKey[Judge]()  # of the run
+SHARD = pytest.StashKey[Shard]()  # of the run, where it is a part of one
 FOUND = pytest.StashKey[Violation]()  # of a test: what it failed for
+SEED = pytest.StashKey["int | str"]()  # of a test: what its draws begin with, where that is fixed
+ELSEWHERE = pytest.StashKey[str]()  # of a test: the shard that judges its pinned cases or its proof, if not this one

@@ -30,6 +30,7 @@ class Run:
     started: str  # UTC, ISO 8601
     seconds: float
     exit_code: int
+    shard: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
         "operator": entry.operator if entry else None,
         "verdict": what,
         "reasons": sorted(reasons),
-        "is_excused": count.excused,
+        "is_excused": count.is_excused,
+        "elsewhere": sorted(count.elsewhere),
         "cases": count.judged,
         "seen_violated": count.violated,
         "edges": sorted(count.edges),
@@ -197,6 +199,7 @@ def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("Operators", f"{', '.join(candidate['operators'])}{missing}"),
         ("Engine", report["engine"]["title"]),
         ("Profile", f"{run['profile']}, seed {'drawn anew' if run['seed'] is None else run['seed']}"),
+        *([("Shard", run["shard"])] if run.get("shard") else []),
         ("Versions", ", ".join(f"{name} {number}" for name, number in versions.items())),
         ("Specialisations compiled", "unknown" if compiled is None else f"{compiled:,}"),
         ("Started", f"{run['started']}, exit code {run['exit_code']}"),
