@@ -27,6 +27,7 @@ pytest_plugins = (
     "tests.reporting",
     "tests.skips",
     "tests.shards",
+    "tests.databases",
 )
 GROUPS = sorted(catalogue.groups())
 

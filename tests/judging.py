@@ -21,7 +21,7 @@ from properties.invariants.history import Living
 from properties.lives import Deed, Life
 from properties.reducing import reduced
 from properties.verdict import NotJudged, Violation
-from tests.keys import ELSEWHERE, FOUND, SEED
+from tests.keys import ELSEWHERE, FILED, FOUND, SEED
 from tests.reproducing import how_to_see_it_again
 from tests.stored import Stored
 
@@ -62,7 +62,7 @@ def judge(
         patience.run(invariant, ops.configured(choice), case)
 
     # Hypothesis files failures under the function's source and digest: one digest per property, dtype and candidate.
-    digest = f"{request.node.name} of {ops.candidate.target}".encode()
+    digest = f"{request.node.name} of {request.node.stash.get(FILED, ops.candidate.target)}".encode()
     every_case._hypothesis_internal_add_digest = digest  # type: ignore[attr-defined]  # as its plugin
     count = round(share * settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES)))
     choices = range(ops.configurations)
@@ -70,7 +70,7 @@ def judge(
     if isinstance(cases, SearchStrategy):
         database = settings().database
         run = settings(max_examples=count, database=Stored(database) if database else None)
-        test = seeded(run(given(cases, sampled_from(choices))(every_case)))
+        test = run(seeded(given(cases, sampled_from(choices))(every_case)))  # a seed takes the database away
     else:
         test = partial(live, cases, invariant, ops, patience, digest, -(-count // LIFE), seeded)
     found: Exception | None = None
