@@ -11,6 +11,7 @@ from traceback import clear_frames
 from typing import Any, TypeVar
 
 from properties import turns
+from properties.number_words import plural_of
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
 
 
@@ -217,20 +218,25 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         words = [f"in {', '.join(sorted(count.violated_dtypes))}"] if count.violated_dtypes else []
         words += [f"{', '.join(sorted(others))} held"] if others and words else []
         return VIOLATED, "; ".join([*words, *sorted(count.reasons)])
-    missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
     if count.reasons:
         held = [f"{', '.join(sorted(count.dtypes))} held"] if count.excused and count.dtypes else []
         return NOT_JUDGED, "; ".join([*sorted(count.reasons), *held])
-    shards = f"shard{'s' * (len(count.elsewhere) > 1)} {', '.join(sorted(count.elsewhere))}"
+    shards = plural_of("shard", sorted(count.elsewhere))
     left = [f"{'the rest is ' * bool(count.judged)}left to {shards}"] if count.elsewhere else []
     if not count.judged:
         return NOT_JUDGED, "; ".join(left or ["no case was judged"])
-    if missing:
+    if missing := unreached(name, count):
         return NOT_JUDGED, "; ".join([f"no case reached: {', '.join(sorted(missing))}", *left])
     if name.startswith("baseline.") and count.near:
         return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
     replays = [f"{count.replays:,} replay{'s' * (count.replays != 1)}"] * (count.replays > 0)
     return HOLDS, "equal in all bits" if name.startswith("baseline.") else "; ".join([*replays, *sorted(count.notes)])
+
+
+def unreached(name: str, count: Count) -> Set[str]:
+    """The edges whose lack alone keeps a property from being judged."""
+    is_alone = name in CATALOGUE and name not in SKIPPED and count.judged and not count.violated and not count.reasons
+    return CATALOGUE[name].needs - count.edges if is_alone else frozenset()
 
 
 def dump() -> dict[str, dict[str, Any]]:
