@@ -26,11 +26,13 @@ pytest_plugins = (
     "tests.containing",
     "tests.reporting",
     "tests.skips",
+    "tests.shards",
+    "tests.databases",
 )
 GROUPS = sorted(catalogue.groups())
 
-# Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles have
-# names of their own, since the one that Hypothesis picks under CI would give every shard the same cases.
+# Compiling a specialisation inside a case makes its time say nothing: no deadline, no too_slow. Profiles take
+# the rest from Hypothesis's own: under CI that one draws the same cases in every run, and stores none.
 PROFILES = {"pr": 40, "nightly": 2_400, "campaign": 24_000}
 for profile, examples in PROFILES.items():
     settings.register_profile(

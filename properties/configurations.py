@@ -39,8 +39,12 @@ def merge(other: dict[str, dict[str, int]]) -> None:
     for kernel, counts in other.items():
         mine = LAUNCHES.setdefault(kernel, {})
         for one, count in counts.items():
-            both = mine.get(one, PRUNED), count
-            mine[one] = PRUNED if both == (PRUNED, PRUNED) else sum(max(0, part) for part in both)
+            mine[one] = added(mine.get(one, PRUNED), count)
+
+
+def added(*counts: int) -> int:
+    """The launches of a configuration in several processes."""
+    return PRUNED if set(counts) == {PRUNED} else sum(max(0, count) for count in counts)
 
 
 def missed() -> list[str]:

@@ -70,7 +70,7 @@ class Judge:
             return True
         counts = {name: count for name, count in tally.COUNTS.items() if name not in tally.SKIPPED}
         verdicts = [(tally.verdict(name, count)[0], count) for name, count in counts.items()]
-        return any(what == VIOLATED or (what == NOT_JUDGED and not count.excused) for what, count in verdicts)
+        return any(what == VIOLATED or (what == NOT_JUDGED and not count.is_excused) for what, count in verdicts)
 
     def summary(self) -> list[str]:
         """One line per property, then how many specialisations were compiled."""

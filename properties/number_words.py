@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 def counted(count: int, noun: str, many: str = "") -> str:
     """`0 rows`, `1 row`, `2,000 rows`; `many` is the plural of a noun that takes more than an s."""
@@ -11,6 +13,11 @@ def counted(count: int, noun: str, many: str = "") -> str:
 def plural(count: int, noun: str) -> str:
     """`1 block`, `2 blocks`, `no blocks`."""
     return counted(count, noun) if count else f"no {noun}s"
+
+
+def plural_of(noun: str, ones: Collection[object]) -> str:
+    """`shard 1/8`, `shards 1/8, 2/8`."""
+    return f"{noun}{'s' * (len(ones) != 1)} {', '.join(map(str, ones))}"
 
 
 def rows_of(rows: int, requests: int) -> str:

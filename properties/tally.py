@@ -11,6 +11,7 @@ from traceback import clear_frames
 from typing import Any, TypeVar
 
 from properties import turns
+from properties.number_words import plural_of
 from properties.printable import told
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, NotJudged, Violation
 
@@ -30,6 +31,12 @@ class Count:
     notes: set[str] = field(default_factory=set)  # what else is to be said where it holds
     near: int = 0  # cases that held within a bound, with other bits than the baseline's
     replays: int = 0  # of captured regions
+    elsewhere: set[str] = field(default_factory=set)  # shards that judge its pinned cases, or its proof
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether it fails no run that this is not judged: nothing offers it, or another shard judges the rest."""
+        return self.excused or (bool(self.elsewhere) and not self.reasons)
 
 
 @dataclass(frozen=True)
@@ -165,6 +172,11 @@ def count_replay(name: str) -> None:
     COUNTS.setdefault(name, Count()).replays += 1
 
 
+def leave_to(name: str, shard: str) -> None:
+    """Notes that another shard judges the pinned cases or the proof of one of a property's tests."""
+    COUNTS.setdefault(name, Count()).elsewhere.add(shard)
+
+
 @contextmanager
 def apart() -> Iterator[None]:
     """Counts nothing of what is judged meanwhile: cases that are tried for a proof are none of the run's."""
@@ -209,18 +221,25 @@ def verdict(name: str, count: Count) -> tuple[str, str]:
         words = [f"in {', '.join(sorted(count.violated_dtypes))}"] if count.violated_dtypes else []
         words += [f"{', '.join(sorted(others))} held"] if others and words else []
         return VIOLATED, "; ".join([*words, *sorted(count.reasons)])
-    missing = CATALOGUE[name].needs - count.edges if name in CATALOGUE else frozenset()
     if count.reasons:
         held = [f"{', '.join(sorted(count.dtypes))} held"] if count.excused and count.dtypes else []
         return NOT_JUDGED, "; ".join([*sorted(count.reasons), *held])
+    shards = plural_of("shard", sorted(count.elsewhere))
+    left = [f"{'the rest is ' * bool(count.judged)}left to {shards}"] if count.elsewhere else []
     if not count.judged:
-        return NOT_JUDGED, "no case was judged"
-    if missing:
-        return NOT_JUDGED, f"no case reached: {', '.join(sorted(missing))}"
+        return NOT_JUDGED, "; ".join(left or ["no case was judged"])
+    if missing := unreached(name, count):
+        return NOT_JUDGED, "; ".join([f"no case reached: {', '.join(sorted(missing))}", *left])
     if name.startswith("baseline.") and count.near:
         return HOLDS, f"within the bound ({count.near:,} of {count.judged:,} cases differ in the last bits)"
     replays = [f"{count.replays:,} replay{'s' * (count.replays != 1)}"] * (count.replays > 0)
     return HOLDS, "equal in all bits" if name.startswith("baseline.") else "; ".join([*replays, *sorted(count.notes)])
+
+
+def unreached(name: str, count: Count) -> Set[str]:
+    """The edges whose lack alone keeps a property from being judged."""
+    is_alone = name in CATALOGUE and name not in SKIPPED and count.judged and not count.violated and not count.reasons
+    return CATALOGUE[name].needs - count.edges if is_alone else frozenset()
 
 
 def dump() -> dict[str, dict[str, Any]]:
@@ -244,3 +263,4 @@ def merge(plain: dict[str, dict[str, Any]]) -> None:
         count.edges |= set(other["edges"])
         count.reasons |= set(other["reasons"])
         count.notes |= set(other["notes"])
+        count.elsewhere |= set(other["elsewhere"])

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, ClassVar, NoReturn
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy, sampled_from
@@ -21,7 +21,7 @@ from properties.invariants.history import Living
 from properties.lives import Deed, Life
 from properties.smaller import KINDS, reduced
 from properties.verdict import NotJudged, Violation
-from tests.keys import FOUND
+from tests.keys import ELSEWHERE, FILED, FOUND, SEED
 from tests.reproducing import how_to_see_it_again
 from tests.stored import Stored
 
@@ -46,21 +46,26 @@ def judge(
 
     A test that is not one of three dtypes draws three times as many; one of costly cases only a `share` of them. A
     state machine in place of a strategy lives a quarter as many lives, judged step by step: each is a dozen forwards.
-    Autotuned kernels run in a configuration that is drawn as well; pinned cases are judged in all of them.
+    Autotuned kernels run in a configuration that is drawn as well; pinned cases are judged in all of them, in one
+    shard of a run.
     """
     __tracebackhide__ = True
     entry: tally.Property = invariant.entry  # type: ignore[attr-defined]  # set by tally.invariant
     if excuse := entry.excuse(ops):
         leave(entry, excuse)
 
-    patience = Patience()
+    if pinned and (elsewhere := request.node.stash.get(ELSEWHERE, None)):
+        tally.leave_to(entry.name, elsewhere)
+        pinned = ()
+    patience, begin = Patience(), request.node.stash.get(SEED, None)
+    seeded = seed(begin) if begin is not None else lambda test: test
 
     def every_case(case: Any, choice: int) -> None:
         __tracebackhide__ = True
         patience.run(invariant, ops.configured(choice), case)
 
     # Hypothesis files failures under the function's source and digest: one digest per property, dtype and candidate.
-    digest = f"{request.node.name} of {ops.candidate.target}".encode()
+    digest = f"{request.node.name} of {request.node.stash.get(FILED, ops.candidate.target)}".encode()
     every_case._hypothesis_internal_add_digest = digest  # type: ignore[attr-defined]  # as its plugin
     count = round(share * settings().max_examples * (1 if "dtype" in request.fixturenames else len(DTYPES)))
     choices = range(ops.configurations)
@@ -68,9 +73,9 @@ def judge(
     if isinstance(cases, SearchStrategy):
         database = settings().database
         run = settings(max_examples=count, database=Stored(database) if database else None)
-        test = run(given(cases, sampled_from(choices))(every_case))
+        test = run(seeded(given(cases, sampled_from(choices))(every_case)))  # a seed takes the database away
     else:
-        test = partial(live, cases, invariant, ops, patience, digest, -(-count // LIFE))
+        test = partial(live, cases, invariant, ops, patience, digest, -(-count // LIFE), seeded)
     found: Exception | None = None
     again = ""
     try:
@@ -107,7 +112,13 @@ def fail(request: pytest.FixtureRequest, ops: Ops, found: Violation, more: str) 
 
 
 def live(
-    machine: Machine, invariant: Callable[[Any, Any], None], ops: Ops, patience: Patience, digest: bytes, count: int
+    machine: Machine,
+    invariant: Callable[[Any, Any], None],
+    ops: Ops,
+    patience: Patience,
+    digest: bytes,
+    count: int,
+    seeded: Callable[[Any], Any],
 ) -> None:
     """Runs a state machine over so many lives; under `digest` Hypothesis files their failures, then reduced."""
     __tracebackhide__ = True
@@ -130,7 +141,7 @@ def live(
     for choice in range(ops.configurations):
         ops.configured(choice)
         try:
-            run_state_machine_as_test(begin, settings=steps)  # type: ignore[arg-type]  # documented to take a function
+            run_state_machine_as_test(seeded(begin), settings=steps)
         except Violation as violation:
             reducing.reduced(violation.case, failing)  # type: ignore[arg-type]  # the invariant is given lives
             raise patience.smallest from None  # type: ignore[misc]  # there is one by now

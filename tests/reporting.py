@@ -12,7 +12,7 @@ import pytest
 from properties.judge import Judge
 from properties.report import write
 from properties.report.document import Outcome, Run, document, property_of
-from tests.keys import FOUND, JUDGE, path_of
+from tests.keys import FOUND, JUDGE, SHARD, path_of
 from tests.reproducing import told
 
 
@@ -65,6 +65,7 @@ class Reporter:
             started=started,
             seconds=round(time.time() - self.begin, 3),
             exit_code=int(session.exitstatus),
+            shard=str(self.config.stash[SHARD]) if SHARD in self.config.stash else None,
         )
         try:
             self.line = f"report: {', '.join(map(str, write(document(self.judge, run, self.outcomes), self.folder)))}"

@@ -16,7 +16,7 @@ from properties.report.data import as_data
 from properties.reproducer import Unwritable, again, forget, is_told_in, write
 from properties.reproducer.making import file_name
 from properties.verdict import Violation
-from tests.keys import JUDGE, path_of
+from tests.keys import DATABASE, JUDGE, SHARD, path_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,7 +94,21 @@ def command(request: pytest.FixtureRequest, ops: Ops) -> str:
     """What runs this test again, which begins with the stored case."""
     is_compared = bool(request.node.get_closest_marker("baseline"))
     words = ["pytest", request.node.nodeid, "--candidate", ops.candidate.target, *_judged_as(ops, is_compared)]
-    return in_checkout(request.config.rootpath, *words)
+    return in_checkout(request.config.rootpath, *words, *begun_as(request.config))
+
+
+def begun_as(config: pytest.Config) -> list[str]:
+    """The options of this run that say which case a test begins with: the stored one, or a shard's own."""
+    stored = ["--database", config.stash[DATABASE]] if DATABASE in config.stash else []
+    if SHARD not in config.stash:
+        return stored
+    options = ("--hypothesis-seed", "--hypothesis-profile")
+    given = [(name, config.getoption(name)) for name in options]
+    return [
+        *stored,
+        *("--shard", str(config.stash[SHARD])),
+        *(word for one in given if one[1] is not None for word in one),
+    ]
 
 
 def replaying(config: pytest.Config, ops: Ops, name: str, case: str) -> str:

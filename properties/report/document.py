@@ -11,7 +11,7 @@ from typing import Any
 
 from properties import catalogue, configurations, tally
 from properties.judge import Judge
-from properties.number_words import counted
+from properties.number_words import counted, plural_of
 from properties.verdict import HOLDS, NOT_JUDGED, VIOLATED, by_size, total
 
 VERSION = (
@@ -30,6 +30,7 @@ class Run:
     started: str  # UTC, ISO 8601
     seconds: float
     exit_code: int
+    shard: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,7 @@ def document(judge: Judge, run: Run, outcomes: Iterable[Outcome]) -> dict[str, A
             "unjudged_dtypes": dict(judge.engine.unjudged_dtypes),
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-        "totals": {
-            **{kind: verdicts.count(kind) for kind in (HOLDS, VIOLATED, NOT_JUDGED)},
-            "cases": sum(one["cases"] for one in properties),
-            "specialisations": judge.compiled(),
-        },
+        "totals": totals_of(properties, judge.compiled()),
         "groups": [
             {"name": group, "seconds": seconds} for group, seconds in seconds_of_groups(by_property, properties).items()
         ],
@@ -93,6 +90,14 @@ def document(judge: Judge, run: Run, outcomes: Iterable[Outcome]) -> dict[str, A
         "configurations": {kernel: dict(counts) for kernel, counts in sorted(configurations.LAUNCHES.items())},
         "other_tests": {kind: sum(one.outcome == kind for one in others) for kind in ("passed", "failed", "skipped")},
     }
+
+
+def totals_of(properties: list[dict[str, Any]], specialisations: int | None) -> dict[str, int | None]:
+    """How many properties each verdict is that of, and what was judged for them."""
+    verdicts = [one["verdict"] for one in properties]
+    cases = sum(one["cases"] for one in properties)
+    counts = {kind: verdicts.count(kind) for kind in (HOLDS, VIOLATED, NOT_JUDGED)}
+    return {**counts, "cases": cases, "specialisations": specialisations}
 
 
 def property_of(test: str) -> str | None:
@@ -152,7 +157,11 @@ def _property(name: str, tests: list[Outcome]) -> dict[str, Any]:
         "operator": entry.operator if entry else None,
         "verdict": what,
         "reasons": sorted(reasons),
-        "is_excused": count.excused,
+        "is_excused": count.is_excused,
+        "elsewhere": sorted(count.elsewhere),
+        "is_left": what == NOT_JUDGED and bool(count.elsewhere) and not count.reasons,
+        "unreached": sorted(tally.unreached(name, count)),
+        "replays": count.replays,
         "cases": count.judged,
         "seen_violated": count.violated,
         "edges": sorted(count.edges),
@@ -197,12 +206,26 @@ def environment_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("Operators", f"{', '.join(candidate['operators'])}{missing}"),
         ("Engine", report["engine"]["title"]),
         ("Profile", f"{run['profile']}, seed {'drawn anew' if run['seed'] is None else run['seed']}"),
+        *([("Shard", run["shard"])] if run.get("shard") else []),
+        *_shards(report),
         ("Versions", ", ".join(f"{name} {number}" for name, number in versions.items())),
         ("Specialisations compiled", "unknown" if compiled is None else f"{compiled:,}"),
         ("Started", f"{run['started']}, exit code {run['exit_code']}"),
         *[("Partly", f"{dtype} not judged: {why}") for dtype, why in report["engine"]["unjudged_dtypes"].items()],
         *[("Autotuned", line) for line in _launches(report)],
     ]
+
+
+def _shards(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """The parts of a merged report, those that are missing, and what differs between them."""
+    if (shards := report.get("shards")) is None:
+        return []
+    told = [
+        f"{one['shard']} {one['verdict']}, {counted(one['cases'], 'case')} in {one['seconds']:,.0f} s"
+        for one in shards["reports"]
+    ]
+    missing = [("Missing", plural_of("shard", shards["missing"]))] if shards["missing"] else []
+    return [("Shards", "; ".join(told)), *missing, *[("Note", note) for note in shards["notes"]]]
 
 
 def _launches(report: dict[str, Any]) -> list[str]:

@@ -140,7 +140,8 @@ def _beside(word: str, root: str) -> str:
 
 def _headline(found: Report) -> str:
     """A violation's first line without its first word, as HTML that links nobody."""
-    which = ", ".join(filter(None, (variant(found.get("test", "")), found.get("dtype"))))
+    shard = f"shard {found['shard']}" if "shard" in found else ""
+    which = ", ".join(filter(None, (variant(found.get("test", "")), found.get("dtype"), shard)))
     words = found["headline"].removeprefix("Violation: ")
     return f"<code>{html.escape(cut(' '.join(words.split()), 400))}</code>{f' ({which})' * bool(which)}"
 

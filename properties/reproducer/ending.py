@@ -14,12 +14,11 @@ from properties.reproducer import evidence, parts, relevance, told_hazards
 from properties.reproducer.events import Event, Place, Unwritable, Version, Written
 from properties.reproducer.evidence import Pairs
 from properties.reproducer.labels import Comparison, Labels
-from properties.reproducer.literals import is_near, spelled, wrapped
+from properties.reproducer.literals import DIGITS, is_near, spelled, wrapped
 from properties.reproducer.relevance import Reduction
 from properties.reproducer.script import Body
 from properties.verdict import Violation
 
-DIGITS = {torch.bfloat16: 4, torch.float16: 5, torch.float32: 9, torch.float64: 12}
 HOLDS = 'print(PROPERTY, "holds in this case")'
 
 
@@ -295,8 +294,5 @@ class Compared(Ending):
             note = f"  # and {one.left} more" if one.left else ""
             made.append(wrapped(f"wrong {'+' if number else ''}= {line}") + note)
         words = f"is violated, wrong elements: {{wrong}} of the {self.compared} compared here"
-        return [
-            *made,
-            f'print(PROPERTY, f"{words}" if wrong else "holds in this case")',
-            "sys.exit(1 if wrong else 0)",
-        ]
+        verdict = f'print(PROPERTY, f"{words}" if wrong else "holds in this case")'
+        return [*made, verdict, "sys.exit(1 if wrong else 0)"]

@@ -14,6 +14,12 @@ WIDTH = 112
 MOST = 2048  # numbers that are written down one by one
 FEW = 4  # whole numbers that are listed one by one
 LONG = 12  # numbers from which a rule is looked for
+DIGITS = {
+    torch.bfloat16: 4,
+    torch.float16: 5,
+    torch.float32: 9,
+    torch.float64: 12,
+}  # that tell a number from its neighbours
 SHORT = {
     torch.bfloat16: "bf16",
     torch.float16: "fp16",
