@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations_with_replacement
+from collections.abc import Iterable, Iterator
+from itertools import combinations_with_replacement, product
 
 import z3
 
@@ -19,36 +19,49 @@ USES = frozenset({"distinct slots", "no slot is a tap", "windows"})
 def claims(kernel: Symbolic, world: World) -> Iterator[Claim]:
     """Stores against stores, stores to the cache against loads from it, and the cover of `out`."""
     sites = Evaluation(kernel, world).sites
-    tensor_of = {id(site): _tensor(kernel, world, site) for site in sites}
-    for tensor in ("out", "cache"):
-        mine = [site for site in sites if site.is_store and tensor_of[id(site)] == tensor]
-        for left, right in combinations_with_replacement(mine, 2):
-            yield apart(kernel, world, left, right, f"no two lanes store one element of {tensor}")
-    stored = [site for site in sites if site.is_store and tensor_of[id(site)] == "cache"]
-    read = [site for site in sites if not site.is_store and tensor_of[id(site)] == "cache"]
-    for left in stored:
-        for right in read:
-            yield apart(kernel, world, left, right, "no lane stores to the cache what another one reads")
-    covering = [site for site in sites if site.is_store and tensor_of[id(site)] == "out"]
-    if not covering:
+    stores: dict[str, list[Site]] = {name: [] for name in ("out", "cache")}
+    read: list[Site] = []
+    for site in sites:
+        tensor = _tensor(kernel, world, site)
+        if site.is_store and tensor in stores:
+            stores[tensor].append(site)
+        elif tensor == "cache":
+            read.append(site)
+    for tensor, mine in stores.items():
+        pairs = combinations_with_replacement(mine, 2)
+        yield from apart(kernel, world, pairs, f"no two lanes store one element of {tensor}")
+    yield from apart(
+        kernel, world, product(stores["cache"], read), "no lane stores to the cache what another one reads"
+    )
+    if not stores["out"]:
         raise NotJudged("the kernel never stores to the result")
-    yield _cover(kernel, world, covering)
+    yield _cover(kernel, world, stores["out"])
 
 
 def _tensor(kernel: Symbolic, world: World, site: Site) -> str:
     return Evaluation(kernel, world).access(site).tensor.name
 
 
-def apart(kernel: Symbolic, world: AnyWorld, left: Site, right: Site, what: str) -> Claim:
+def apart(kernel: Symbolic, world: AnyWorld, pairs: Iterable[tuple[Site, Site]], what: str) -> Iterator[Claim]:
     """Two programs, or two lanes of one, never meet at one element; two places of a kernel never do at all."""
-    one, other = Evaluation(kernel, world, " a"), Evaluation(kernel, world, " b")
-    a, b = one.access(left), other.access(right)
-    pairs = zip((*one.programs, *a.rounds, *a.lanes), (*other.programs, *b.rounds, *b.lanes), strict=False)
-    is_other = z3.Or([x != y for x, y in pairs]) if left is right else z3.BoolVal(True)
-    meet = z3.And([x == y for x, y in zip(a.index, b.index, strict=True)])
-    return Claim(
-        what, world, [one, other], z3.And(a.guard, b.guard, is_other), z3.Not(meet), right, row_of(other, b), uses=USES
-    )  # fmt: skip  # condition, claim
+    met: dict[tuple[str, int], Access] = {}
+
+    def access(site: Site, name: str) -> Access:
+        """A site in an evaluation of its own, which has the rows and facts of no other."""
+        if (name, id(site)) not in met:
+            met[name, id(site)] = Evaluation(kernel, world, name).access(site)
+        return met[name, id(site)]
+
+    for left, right in pairs:
+        a, b = access(left, " a"), access(right, " b")
+        one, other = a.evaluation, b.evaluation
+        places = zip((*one.programs, *a.rounds, *a.lanes), (*other.programs, *b.rounds, *b.lanes), strict=False)
+        is_other = z3.Or([x != y for x, y in places]) if left is right else z3.BoolVal(True)
+        meet = z3.And([x == y for x, y in zip(a.index, b.index, strict=True)])
+        yield Claim(
+            what, world, [one, other], z3.And(a.guard, b.guard, is_other), z3.Not(meet), right, row_of(other, b),
+            uses=USES,
+        )  # fmt: skip  # condition, claim
 
 
 def _cover(kernel: Symbolic, world: World, sites: list[Site]) -> Claim:

@@ -33,8 +33,8 @@ def _claims(kernel: Symbolic, world: RequestsWorld) -> Iterator[Claim]:
         for evaluation, stored in stores[name]:
             yield from _values(world, name, evaluation, stored)
         sites = [stored.site for _, stored in stores[name]]
-        for left, right in combinations_with_replacement(sites, 2):
-            yield apart(kernel, world, left, right, f"no two lanes store one element of {name}")
+        pairs = combinations_with_replacement(sites, 2)
+        yield from apart(kernel, world, pairs, f"no two lanes store one element of {name}")
         yield _cover(kernel, world, name)
     yield from wraps.claims(kernel, world)
     if world.invariant is not None:
