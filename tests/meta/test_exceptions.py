@@ -19,7 +19,7 @@ RAISED = {
     "a text of its own each time": ("calls.append(0)", "raise KeyError(len(calls))", "raised KeyError on a case"),
     "a name of two lines": ("pass", f"raise {ODD}", "raised Bad\\nNamexxx"),
 }
-SMALLEST = "Failing case: Forward(geometry=Geometry(W=2))"
+SMALLEST = "Failing case: Forward()"
 
 
 def raising(first, second):

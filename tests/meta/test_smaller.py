@@ -158,7 +158,7 @@ def test_what_is_not_seen_again_is_said(monkeypatch):
         return len(seen) == 1
 
     words = told(monkeypatch, once)
-    assert f"Failing case: {LARGE!r}\n{judging.NOT_AGAIN.strip()}" in words
+    assert f"Failing case: {LARGE!r}\n{judging.NOT_AGAIN.format('Not seen again').strip()}" in words
 
 
 def test_time_that_is_over_is_said(monkeypatch):

@@ -109,6 +109,7 @@ def test_counts_add_up(monkeypatch):
         "excused": False,
         "near": 0,
         "replays": 3,
+        "elsewhere": ["1/2"],
     }
     tally.merge({"g.p": one})
     tally.merge(
@@ -126,7 +127,9 @@ def test_counts_add_up(monkeypatch):
         }
     )
     assert tally.COUNTS == {
-        "g.p": Count(4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True, {"n"}, replays=6)
+        "g.p": Count(
+            4, 1, {"a", "b"}, {"r"}, {"f.py:1": "e"}, {"bf16"}, set(), True, {"n"}, replays=6, elsewhere={"1/2"}
+        )
     }
     assert tally.dump() == {
         "g.p": {
@@ -141,6 +144,7 @@ def test_counts_add_up(monkeypatch):
             "excused": True,
             "near": 0,
             "replays": 6,
+            "elsewhere": ["1/2"],
         }
     }
 
