@@ -57,6 +57,8 @@ if [ -z "$python" ]; then
     python=$judge/.venv/bin/python
 fi
 command -v "$python" >/dev/null || refuse "JUDGE_PYTHON is '$python', but must be a Python"
+if [[ $python == */* && $python != /* ]]; then python=$PWD/$python; fi # it is called in the judge's folder
+"$python" -c 'import pytest' 2>/dev/null || refuse "JUDGE_PYTHON is '$python', which cannot import pytest"
 judge() { # from the judge's folder, so that no folder of this repository stands in for one of the judge's
     (cd "$judge" && OMP_NUM_THREADS=1 "$python" -m pytest -n auto tests --ignore=tests/meta "$@" "${options[@]}" "${more[@]}") 2>&1
 }

@@ -68,12 +68,13 @@ class Watch:
         if not call.called:
             return None
         most = self.limits
+        # the clock last: where this looks late, as on a loaded machine, it is over too, and says least
+        if now.gib - before.gib > most.gib:
+            return f"took more than {most.gib:g} GiB of memory (--call-memory)"
         if now.processor - before.processor > most.seconds:
             return f"did not return within {most.seconds:g} s of the processor (--call-limit)"
         if now.clock - before.clock > BY_THE_CLOCK * most.seconds:
             return f"did not return within {BY_THE_CLOCK * most.seconds:g} s ({BY_THE_CLOCK} times --call-limit)"
-        if now.gib - before.gib > most.gib:
-            return f"took more than {most.gib:g} GiB of memory (--call-memory)"
         return None
 
 

@@ -119,6 +119,7 @@ def test_skips_and_the_file_as_it_was(kernels):
             "add it in ARGS: -m 'values or baseline'\n",
         ),
         ({"ARGS": "--no-such-option"}, "ERROR: in ARGS: unrecognized arguments: --no-such-option\n"),
+        ({"JUDGE_PYTHON": "/bin/false"}, "JUDGE_PYTHON is '/bin/false', which cannot import pytest\n"),
         ({"ARGS": "--call-limit soon"}, "ERROR: in ARGS: argument --call-limit: invalid float value: 'soon'\n"),
     ],
 )
