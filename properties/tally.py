@@ -153,6 +153,17 @@ def counting(entry: Property, ops: Any, case: Any) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def trying(name: str) -> Iterator[None]:
+    """Forgets why cases were not judged that were only tried: a smaller one need not be one that a property takes."""
+    count = COUNTS.setdefault(name, Count())
+    reasons = set(count.reasons)
+    try:
+        yield
+    finally:
+        count.reasons = reasons
+
+
 def count_case(entry: Property, case: Any) -> None:
     """Counts a case for which a property held."""
     count = COUNTS.setdefault(entry.name, Count())

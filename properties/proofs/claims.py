@@ -33,6 +33,7 @@ class Claim:
     weaker: z3.BoolRef | None = None  # where this holds, the claim fails by the arithmetic around it alone
     parts: Sequence[Claim] = ()  # that it says together, to be asked one by one where it fails
     tensor: str = ""  # whose elements it is about, where it is about values
+    shown: tuple[str, ...] = ()  # words of violations that confirm it beside those of its obligation
     unless: str = ""  # what to say where it fails and no case confirms that: it presumes what others judge
     uses: frozenset[str] = EVERY  # axioms that should do; fewer make a shorter search, and all are tried after them
 

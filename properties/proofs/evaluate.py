@@ -194,8 +194,12 @@ class Evaluation:
             seen.add(place)
             note = self.noted.get(place)
             producer = self.plan.producers.get(place[0])
-            if note is None or (producer is not None and producer[0].name == "tt.load"):
-                continue  # a load's own address is judged where it happens
+            if producer is not None and producer[0].name == "tt.load":
+                # its mask and address are judged where it happens, not what stands in for what it leaves out
+                pending += [(self.plan.same.get(slot, slot), place[1]) for slot in producer[0].operands[2:]]
+                continue
+            if note is None:
+                continue
             if note.result is not None:
                 found.append(note)
             pending += note.after

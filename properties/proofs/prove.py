@@ -49,7 +49,7 @@ OBLIGATIONS = (
         taps.claims,
         ("values.", "cache.", "read-only"),
     ),
-    Obligation("wraps", "no index arithmetic wraps", wraps.claims, ("wrapped index", "sizes.")),
+    Obligation("wraps", "no arithmetic of indices, masks or values wraps", wraps.claims, ("wrapped index", "sizes.")),
 )
 METADATA = Obligation(
     "metadata",
@@ -262,7 +262,7 @@ class _Judging:
             self.verdict = replace(found, claims=found.claims + 1)
             if found.most_rows is None or rows < found.most_rows:
                 self.verdict = replace(self.verdict, most_rows=rows, at=str(claim.site))
-        elif seen := counterexamples.confirmed(self.target, claim, answer.model, self.obligation.seen):
+        elif seen := counterexamples.confirmed(self.target, claim, answer.model, (*self.obligation.seen, *claim.shown)):
             self.verdict = replace(
                 found, what=VIOLATED, reason=seen[2], property_name=seen[0], case=seen[1], at=str(claim.site)
             )

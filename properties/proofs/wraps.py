@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import z3
 
@@ -17,6 +18,9 @@ PRESUMED = (
     "whether an index wraps can be shown only where it lies inside its axis, and whether that which the {} multiplies "
     "does is what `accesses` judges"
 )
+
+
+BY_VALUE = ("values.", "cache.", "metadata.")  # what violations are of that show a value computed of wrapped numbers
 
 
 def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
@@ -44,6 +48,19 @@ def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
         yield from _all_fit(
             world, evaluation, site, access.guard, evaluation.arithmetic(operands[:1], access.lanes), row
         )
+        if site.is_store:
+            yield from _of_value(kernel, world, site)
+
+
+def _of_value(kernel: Symbolic, world: AnyWorld, site: Site) -> Iterator[Claim]:
+    """That of what is stored, choices within it too: the other obligations take its integers as exact."""
+    evaluation = Evaluation(kernel, world)  # of its own, whose rows are those that the value needs
+    access = evaluation.access(site)
+    _ = access.value  # evaluated, so that its arithmetic is noted
+    notes = evaluation.arithmetic(site.operation.operands[1:2], access.lanes)
+    for claim in _all_fit(world, evaluation, site, access.guard, notes, row_of(evaluation, access)):
+        parts = [replace(part, shown=BY_VALUE) for part in claim.parts]
+        yield replace(claim, what="no arithmetic of a stored value wraps", parts=parts)
 
 
 def _is_undefined(term: z3.ExprRef) -> bool:
