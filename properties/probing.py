@@ -67,7 +67,7 @@ class Probe:
         begin = time.monotonic()
         out, accesses = self.rerun(self.call.arguments)
         self.seconds = time.monotonic() - begin
-        self.out = out  # where it lies is what accesses are found by
+        self.out, self.accesses = out, accesses  # where it lies is what accesses are found by
         result = out.detach().cpu().clone()
         self.after = {name: memory.clone() for name, memory in self.inputs.memory.items()}
         self.inputs.restore()

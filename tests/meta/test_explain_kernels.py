@@ -108,3 +108,31 @@ def test_what_was_loaded_is_not_called_masked_off(line, instead, words, at, tmp_
     assert words in found.but
     assert at in found.at
     assert bool(at) == bool(found.at)
+
+
+@pytest.mark.parametrize(
+    ("block", "case", "words"),
+    [
+        (
+            "slot // N",
+            Forward(Geometry(W=2), (Request(start=1),)),
+            "tap 0 came from block 1 offset 0 (the slot of x[0], which this forward stores), meant block 0 offset 0",
+        ),
+        (
+            "tl.load(slot_ptr + tl.maximum(toff - 1, 0), mask=t_mask, other=0) // N",
+            Forward(Geometry(W=4, N=4), (Request(start=5, length=2),)),
+            "tap 0 came from block 1 offset 2 (the slot of x[1], which this forward stores), meant block 0 offset 2",
+        ),
+    ],
+)
+def test_a_row_that_is_read_back_by_its_slot_is_no_clamped_row(block, case, words, tmp_path):
+    """Names the cache and its load where a tap is addressed by a slot, which moves along with it."""
+    line = "            + blk[:, None] * stride_c_blk"
+    source = UPSTREAM.read_text()
+    assert source.count(line) == 1
+    path = tmp_path / "kernel.py"
+    path.write_text(source.replace(line, f"            + ({block})[:, None] * stride_c_blk"))
+    found = told(path, case)
+    assert words in found.but
+    assert "clamped" not in found.but
+    assert ": cv = tl.load(cbase" in found.at
