@@ -95,7 +95,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         is_nan = bool(run.out[at].isnan())
         strange = probe.nan_from() if is_nan else None
         if is_nan and strange is None and probe.is_always_nan():
-            violation.at = violation.at or lines.unwritten(accesses, probe.out, at)
+            violation.at = violation.at or lines.unwritten(probe)
             return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
             found = origins.find(probe)
@@ -218,18 +218,31 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
 
 def _not_stored(violation: Violation, probe: Probe, accesses: Accesses | None, number: int) -> str:
     """That a cell holds what it held before, and where the row that belongs there went instead, with the line."""
-    words, call = "nothing was stored there: it holds what it held before", probe.call
+    is_stored = accesses is not None and accesses.stores(probe.inputs.address(number))
+    words, call = "nothing was stored there: " * (not is_stored) + "it holds what it held before", probe.call
     index = probe.inputs.place(number)[1]
     if index is None or (own := call.row_at(index)) is None:
         return words
-    went = probe.copies(probe.inputs.number("x", own))
-    if not went:
+    if is_stored:
         return words
-    violation.at = violation.at or lines.stored(accesses, probe.inputs.address(went[0]))
-    place = probe.inputs.place(went[0])[1]
-    named = ", ".join(f"{axis} {at}" for axis, at in zip(("block", "head", "offset", "d"), place or (), strict=False))
-    where = named or probe.inputs.gap(went[0])
-    return f"{words}; x[{own[0]}] channel {own[1]} was stored to {where} instead"
+    if masked := lines.masked_off(accesses, probe, probe.inputs.address(number), own):
+        violation.at = violation.at or masked
+        return words
+    went = probe.copies(probe.inputs.number("x", own))
+    if went:
+        violation.at = violation.at or lines.stored(accesses, probe.inputs.address(went[0]))
+        return f"{words}; x[{own[0]}] channel {own[1]} was stored to {_cell(probe, went[0])} instead"
+    if (lane := lines.strayed(probe, own)) is None or lane[1] == number:
+        return words
+    violation.at = violation.at or lane[0]
+    return f"{words}; the lane of x[{own[0]}] channel {own[1]} stored to {_cell(probe, lane[1])} instead"
+
+
+def _cell(probe: Probe, number: int) -> str:
+    """A cell of the cache by its axes, or the memory around it, in words."""
+    place = probe.inputs.place(number)[1] or ()
+    named = ", ".join(f"{axis} {at}" for axis, at in zip(("block", "head", "offset", "d"), place, strict=False))
+    return named or probe.inputs.gap(number)
 
 
 def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:

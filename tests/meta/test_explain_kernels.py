@@ -136,3 +136,31 @@ def test_a_row_that_is_read_back_by_its_slot_is_no_clamped_row(block, case, word
     assert words in found.but
     assert "clamped" not in found.but
     assert ": cv = tl.load(cbase" in found.at
+
+
+@pytest.mark.parametrize(
+    ("instead", "words", "is_masked"),
+    [
+        (
+            "tl.store(dst + tl.where(slot == 0, stride_c_blk, 0)[:, None], xv, mask=tc_mask & valid[:, None])",
+            "; the lane of x[0] channel 0 stored to block 1, head 0, offset 0, d 0 instead; ",
+            False,
+        ),
+        (
+            "tl.store(dst, xv, mask=tc_mask & (slot > 0)[:, None])",
+            "nothing was stored there: it holds what it held before; 1 of 2 ",
+            True,
+        ),
+    ],
+)
+def test_only_the_own_lane_of_a_row_is_called_masked_off(instead, words, is_masked, tmp_path):
+    """Tells a store that goes elsewhere from one that is masked off, though lanes behind the last row have slot 0."""
+    line = "    tl.store(dst, xv, mask=tc_mask & valid[:, None])"
+    source = UPSTREAM.read_text()
+    assert source.count(line) == 1
+    path = tmp_path / "kernel.py"
+    path.write_text(source.replace(line, f"    {instead}"))
+    found = told(path, Forward(requests=(Request(length=2),)), cache.stores_inputs)
+    assert words in found.but
+    assert ": tl.store(dst" in found.at
+    assert found.at.endswith("(masked off)") == is_masked
