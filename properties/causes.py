@@ -16,7 +16,7 @@ from properties.arithmetic import RIGHT, contract_value, fitting, listed, named,
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
-from properties.found_words import wrong_residual, wrong_taps
+from properties.found_words import exchanged, wrong_residual, wrong_taps
 from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong
@@ -115,9 +115,10 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         if words and (place := origins.another(probe, found)):
             violation.at = violation.at or lines.stored(accesses, address(probe.out, at))
             return violation.found(_strayed(at, place))
-        violation.at = violation.at or lines.wrong(probe, found, accesses, lane)
+        line = lines.wrong(probe, found, accesses, lane)
+        violation.at = violation.at or line
         if words:
-            return violation.found(words)
+            return violation.found(words + exchanged(found, at[1]) * (not line))
         bent = found.strange or nonlinear(probe, found)
         values, told = None, ""
         if len(run.out) <= MOST_ROWS:

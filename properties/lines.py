@@ -10,6 +10,7 @@ from properties.cells import address
 from properties.found_words import wrong_weights
 from properties.probing import Found, Probe
 from properties.ttir import Accesses, Lane
+from properties.verdict import Tap
 
 
 def writer(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> Lane | None:
@@ -42,14 +43,35 @@ def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | No
             return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
         tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
         return _missed(accesses, lane, probe.inputs.address(number), tensor)
-    for tap in wrong_weights(found.taps, probe.channel):
-        if tap.weight and (line := loaded(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
-            return line
+    if weights := wrong_weights(found.taps, probe.channel):
+        return next(filter(None, (_weighing(accesses, lane, probe, tap) for tap in weights)), "")
     own = probe.inputs.number("x", (probe.row, probe.channel))
     others = [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
     if len(found.added) > 1 and not others:
         return _repeated_residual(accesses, lane, probe)
     return _reading(accesses, lane, others)
+
+
+def _weighing(accesses: Accesses, lane: Lane, probe: Probe, tap: Tap) -> str:
+    """The only line that loads the weight of a tap; none that loads each tap's own weight once, in their order."""
+    weight, columns = probe.call.arguments["weight"], range(probe.call.W)
+    assert tap.weight is not None
+    lines = {load.place for load in accesses.loads(address(weight, tap.weight), lane)}
+    if tap.weight[0] == probe.channel:
+        lines -= {line for line in lines if _columns(accesses, lane, probe, line) == list(columns)}
+    return lines.pop() if len(lines) == 1 else ""
+
+
+def _columns(accesses: Accesses, lane: Lane, probe: Probe, line: str) -> list[int]:
+    """The columns of the channel's weight that a line loads, in order."""
+    weight, entries = probe.call.arguments["weight"], {id(one): at for at, one in enumerate(accesses.entries)}
+    loads = [
+        (entries[id(load)], column)
+        for column in range(probe.call.W)
+        for load in accesses.loads(address(weight, (probe.channel, column)), lane)
+        if load.place == line
+    ]
+    return [column for _, column in sorted(loads)]
 
 
 def _repeated_residual(accesses: Accesses, lane: Lane, probe: Probe) -> str:

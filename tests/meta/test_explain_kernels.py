@@ -164,3 +164,28 @@ def test_only_the_own_lane_of_a_row_is_called_masked_off(instead, words, is_mask
     assert words in found.but
     assert ": tl.store(dst" in found.at
     assert found.at.endswith("(masked off)") == is_masked
+
+
+@pytest.mark.parametrize("column", ["tl.minimum(iw + 1, W - 1)", "(W - 1 - iw)"])
+def test_a_cached_tap_with_another_weight_came_from_its_place(column, tmp_path):
+    """Says which weight a tap got that was read rightly, and names the load of that weight alone."""
+    more = f"        wc = tl.load(weight_ptr + coff * stride_w_d + {column} * stride_w_w, c_mask, 0.0).to(tl.float32)"
+    path = tmp_path / "kernel.py"
+    instead = f"{more}\n{ADDED.replace('(xt + cv) * wv[None, :]', 'xt * wv[None, :] + cv * wc[None, :]')}"
+    path.write_text(UPSTREAM.read_text().replace(ADDED, instead))
+    found = told(path, Forward(Geometry(W=2), (Request(start=1),)))
+    assert found.but == "tap 0 (block 0 offset 0) is multiplied by weight column 1, not 0; 1 of 1 element differs"
+    assert ": wc = tl.load(weight_ptr" in found.at
+
+
+def test_exchanged_inputs_are_no_wrong_weights(tmp_path):
+    """Accuses neither where each weight is read once, in the order of the taps, and the inputs in another."""
+    source = UPSTREAM.read_text()
+    for name in ("pos", "toff"):
+        assert source.count(f"= {name} - (W - 1) + iw") == 1
+        source = source.replace(f"= {name} - (W - 1) + iw", f"= {name} - iw")
+    path = tmp_path / "kernel.py"
+    path.write_text(source)
+    found = told(path, Forward(Geometry(W=2), (Request(start=1),)))
+    assert "either wrong weights or wrong inputs are read, values alone do not tell which; 1 of 1" in found.but
+    assert not found.at
