@@ -16,7 +16,7 @@ from properties.arithmetic import RIGHT, contract_value, fitting, listed, named,
 from properties.calls import Call, Rerun
 from properties.cells import address
 from properties.contents import bits
-from properties.found_words import wrong_residual, wrong_taps
+from properties.found_words import exchanged, wrong_residual, wrong_taps
 from properties.linearity import nonlinear
 from properties.memory import Guarded
 from properties.probing import Found, Probe, TooLong
@@ -95,7 +95,7 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         is_nan = bool(run.out[at].isnan())
         strange = probe.nan_from() if is_nan else None
         if is_nan and strange is None and probe.is_always_nan():
-            violation.at = violation.at or lines.unwritten(accesses, probe.out, at)
+            violation.at = violation.at or lines.unwritten(probe)
             return violation.found("it is NaN whatever the inputs are, as memory that nobody has written")
         try:
             found = origins.find(probe)
@@ -115,9 +115,10 @@ def _probe(violation: Violation, rerun: Rerun, run: Run, at: tuple[int, int], wr
         if words and (place := origins.another(probe, found)):
             violation.at = violation.at or lines.stored(accesses, address(probe.out, at))
             return violation.found(_strayed(at, place))
-        violation.at = violation.at or lines.wrong(probe, found, accesses, lane)
+        line = lines.wrong(probe, found, accesses, lane)
+        violation.at = violation.at or line
         if words:
-            return violation.found(words)
+            return violation.found(words + exchanged(found, at[1]) * (not line))
         bent = found.strange or nonlinear(probe, found)
         values, told = None, ""
         if len(run.out) <= MOST_ROWS:
@@ -218,18 +219,31 @@ def _memory(violation: Violation, rerun: Rerun, call: Call, where: int, got: tor
 
 def _not_stored(violation: Violation, probe: Probe, accesses: Accesses | None, number: int) -> str:
     """That a cell holds what it held before, and where the row that belongs there went instead, with the line."""
-    words, call = "nothing was stored there: it holds what it held before", probe.call
+    is_stored = accesses is not None and accesses.stores(probe.inputs.address(number))
+    words, call = "nothing was stored there: " * (not is_stored) + "it holds what it held before", probe.call
     index = probe.inputs.place(number)[1]
     if index is None or (own := call.row_at(index)) is None:
         return words
-    went = probe.copies(probe.inputs.number("x", own))
-    if not went:
+    if is_stored:
         return words
-    violation.at = violation.at or lines.stored(accesses, probe.inputs.address(went[0]))
-    place = probe.inputs.place(went[0])[1]
-    named = ", ".join(f"{axis} {at}" for axis, at in zip(("block", "head", "offset", "d"), place or (), strict=False))
-    where = named or probe.inputs.gap(went[0])
-    return f"{words}; x[{own[0]}] channel {own[1]} was stored to {where} instead"
+    if masked := lines.masked_off(accesses, probe, probe.inputs.address(number), own):
+        violation.at = violation.at or masked
+        return words
+    went = probe.copies(probe.inputs.number("x", own))
+    if went:
+        violation.at = violation.at or lines.stored(accesses, probe.inputs.address(went[0]))
+        return f"{words}; x[{own[0]}] channel {own[1]} was stored to {_cell(probe, went[0])} instead"
+    if (lane := lines.strayed(probe, own)) is None or lane[1] == number:
+        return words
+    violation.at = violation.at or lane[0]
+    return f"{words}; the lane of x[{own[0]}] channel {own[1]} stored to {_cell(probe, lane[1])} instead"
+
+
+def _cell(probe: Probe, number: int) -> str:
+    """A cell of the cache by its axes, or the memory around it, in words."""
+    place = probe.inputs.place(number)[1] or ()
+    named = ", ".join(f"{axis} {at}" for axis, at in zip(("block", "head", "offset", "d"), place, strict=False))
+    return named or probe.inputs.gap(number)
 
 
 def _changed(meant: torch.Tensor, got: torch.Tensor) -> str:

@@ -31,6 +31,15 @@ def wrong_weights(taps: Sequence[Tap], channel: int) -> list[Tap]:
     return [tap for tap in taps if tap.weight is not None and tap.weight != (channel, tap.index)]
 
 
+def exchanged(found: Found, channel: int) -> str:
+    """What values alone do not tell of taps that other taps' weights multiply, in words; empty where there are none."""
+    if any(tap.is_wrong for tap in found.taps):
+        return ""
+    if not any(tap.weight and tap.weight[0] == channel for tap in wrong_weights(found.taps, channel)):
+        return ""
+    return ": either wrong weights or wrong inputs are read, values alone do not tell which"
+
+
 def wrong_residual(residual: Sequence[Source], own: Source, is_asked: bool) -> str:
     """What is added to an element whatever the weights, in words, where that is not its own input, once.
 

@@ -10,6 +10,7 @@ from properties.cells import address
 from properties.found_words import wrong_weights
 from properties.probing import Found, Probe
 from properties.ttir import Accesses, Lane
+from properties.verdict import Tap
 
 
 def writer(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> Lane | None:
@@ -42,14 +43,35 @@ def wrong(probe: Probe, found: Found, accesses: Accesses | None, lane: Lane | No
             return _reading(accesses, lane, [(probe.inputs.address(cell), cell in meant) for cell in cells])
         tensor = probe.call.arguments["x" if tap.meant.kind == "x" else "cache"]
         return _missed(accesses, lane, probe.inputs.address(number), tensor)
-    for tap in wrong_weights(found.taps, probe.channel):
-        if tap.weight and (line := loaded(accesses, lane, address(probe.call.arguments["weight"], tap.weight))):
-            return line
+    if weights := wrong_weights(found.taps, probe.channel):
+        return next(filter(None, (_weighing(accesses, lane, probe, tap) for tap in weights)), "")
     own = probe.inputs.number("x", (probe.row, probe.channel))
     others = [(probe.inputs.address(cell), cell in meant) for cell in found.added if cell != own]
     if len(found.added) > 1 and not others:
         return _repeated_residual(accesses, lane, probe)
     return _reading(accesses, lane, others)
+
+
+def _weighing(accesses: Accesses, lane: Lane, probe: Probe, tap: Tap) -> str:
+    """The only line that loads the weight of a tap; none that loads each tap's own weight once, in their order."""
+    weight, columns = probe.call.arguments["weight"], range(probe.call.W)
+    assert tap.weight is not None
+    lines = {load.place for load in accesses.loads(address(weight, tap.weight), lane)}
+    if tap.weight[0] == probe.channel:
+        lines -= {line for line in lines if _columns(accesses, lane, probe, line) == list(columns)}
+    return lines.pop() if len(lines) == 1 else ""
+
+
+def _columns(accesses: Accesses, lane: Lane, probe: Probe, line: str) -> list[int]:
+    """The columns of the channel's weight that a line loads, in order."""
+    weight, entries = probe.call.arguments["weight"], {id(one): at for at, one in enumerate(accesses.entries)}
+    loads = [
+        (entries[id(load)], column)
+        for column in range(probe.call.W)
+        for load in accesses.loads(address(weight, (probe.channel, column)), lane)
+        if load.place == line
+    ]
+    return [column for _, column in sorted(loads)]
 
 
 def _repeated_residual(accesses: Accesses, lane: Lane, probe: Probe) -> str:
@@ -86,21 +108,48 @@ def _repeated(lines: Sequence[str]) -> str:
     return repeated.pop() if len(repeated) == 1 else ""
 
 
-def unwritten(accesses: Accesses | None, out: torch.Tensor, index: Sequence[int]) -> str:
+def unwritten(probe: Probe) -> str:
     """The line that should have stored an element of the output: masked off there, or the only one that stores any."""
+    accesses, out = probe.accesses, probe.out
     if accesses is None:
         return ""
-    if masked := stored(accesses, address(out, index)):
+    if masked := masked_off(accesses, probe, address(out, probe.at), probe.at):
         return masked
     places = {one.place for one in accesses.entries if one.is_store and one.buffer.address == out.data_ptr()}
     return f"{places.pop()} (elsewhere)" if len(places) == 1 else ""
 
 
 def stored(accesses: Accesses | None, where: int) -> str:
-    """The line that stored to an address last, or that would have with its lanes masked off."""
-    if accesses is None:
-        return ""
-    if stores := accesses.stores(where):
-        return stores[-1][0].place
-    masked = accesses.masked_stores(where)
-    return f"{masked[-1][0].place} (masked off)" if masked else ""
+    """The line that stored to an address last."""
+    stores = accesses.stores(where) if accesses is not None else []
+    return stores[-1][0].place if stores else ""
+
+
+def masked_off(accesses: Accesses | None, probe: Probe, where: int, own: tuple[int, int]) -> str:
+    """The line that would have stored a row's channel to an address, with the lane of that very element masked off.
+
+    Lanes that are masked off anyway, as those behind the last row, may have any address.
+    """
+    masked = accesses.masked_stores(where) if accesses is not None else []
+    lines = [one.place for one, lane in masked if _is_of(accesses, lane, probe, own)]
+    return f"{lines[-1]} (masked off)" if lines else ""
+
+
+def _is_of(accesses: Accesses | None, lane: Lane, probe: Probe, own: tuple[int, int]) -> bool:
+    """Whether a lane is that of an element: it stores its output in that launch, or else loads its input."""
+    done = writer(accesses, probe.out, own)
+    if accesses is None or (done is not None and done.launch == lane.launch):
+        return done == lane
+    return bool(accesses.loads(address(probe.call.arguments["x"], own), lane, is_own=True))
+
+
+def strayed(probe: Probe, own: tuple[int, int]) -> tuple[str, int] | None:
+    """The only line by which the lane of an element stores to the cache, and the cell that it stores to."""
+    accesses, lane = probe.accesses, writer(probe.accesses, probe.out, own)
+    if accesses is None or lane is None:
+        return None
+    cache = probe.call.arguments["cache"]
+    found = [(one.place, offset) for one, offset in accesses.stores_by(lane, cache)]
+    if len(found) != 1:
+        return None
+    return found[0][0], probe.inputs.first["cache"] + cache.storage_offset() + found[0][1]

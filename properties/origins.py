@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from properties import entries, shares
-from properties.cells import single
+import torch
+
+from properties import entries, lines, shares
+from properties.calls import Call
+from properties.cells import address, single
 from properties.contents import bits
 from properties.probing import Found, Probe
 from properties.verdict import Source, Tap
@@ -16,7 +19,7 @@ def find(probe: Probe) -> Found:
     found = probe.find()
     if not found.is_complete:
         return replace(found, strange=shares.told(probe, found.strange))
-    cells = [_read_back(probe, tap.index, its) for tap, its in zip(found.taps, found.cells, strict=True)]
+    cells = [_read_back(probe, tap, its) for tap, its in zip(found.taps, found.cells, strict=True)]
     taps = [
         replace(tap, came=probe.came(now)) if now != before else tap
         for tap, now, before in zip(found.taps, cells, found.cells, strict=True)
@@ -27,29 +30,63 @@ def find(probe: Probe) -> Found:
     return replace(found, taps=tuple(taps))
 
 
-def _read_back(probe: Probe, tap: int, cells: list[int]) -> list[int]:
+def _read_back(probe: Probe, tap: Tap, cells: list[int]) -> list[int]:
     """The cells of a tap, those of the cache in place of rows of x that are read from where this forward stores them.
 
     Both hold the same then, unless the row is stored elsewhere: so its slot is another one in this call. A tap that
-    is right this way is so by the order of a store and a load alone.
+    is right this way is so by the order of a store and a load alone. What moves with the slot is seen by its loads.
     """
     read = list(cells)
     for cell in dict.fromkeys(cells):
         name, index = probe.inputs.place(cell)
         if name != "x" or index is None or probe.call.slot(index[0]) < 0:
             continue
-        slots, cache = probe.call.arguments["slot_mapping"], probe.call.arguments["cache"]
-        taken = set(slots.tolist())
-        free = (slot for slot in range(len(cache) * int(probe.call.arguments["block_size"])) if slot not in taken)
-        if (slot := next(free, None)) is None:
-            continue
-        moved = slots.clone()
-        moved[index[0]] = slot
+        moved = _elsewhere(probe, index[0])
         kept = probe.inputs.number("cache", probe.call.stored_at(*index))
-        count = probe.value(single(probe.inputs, kept), probe.one_hot(tap), slot_mapping=moved)
-        for _ in range(int(count) if count in range(1, cells.count(cell) + 1) else 0):
+        found = 0
+        if moved is not None:
+            count = probe.value(single(probe.inputs, kept), probe.one_hot(tap.index), slot_mapping=moved)
+            found = int(count) if count in range(1, cells.count(cell) + 1) else 0
+        if not found and tap.is_wrong and _is_loaded_by_slot(probe, index, moved):
+            found = cells.count(cell)
+        for _ in range(found):
             read[read.index(cell)] = kept
     return read
+
+
+def _elsewhere(probe: Probe, row: int) -> torch.Tensor | None:
+    """The slots with a free one for a row, of another block and the same offset if there is one; None without any."""
+    slots, N = probe.call.arguments["slot_mapping"], int(probe.call.arguments["block_size"])
+    taken, own = set(slots.tolist()), probe.call.slot(row)
+    every = range(len(probe.call.arguments["cache"]) * N)
+    free = (slot for some in (every[own % N :: N], every) for slot in some if slot not in taken)
+    if (slot := next(free, None)) is None:
+        return None
+    moved: torch.Tensor = slots.clone()
+    moved[row] = slot
+    return moved
+
+
+def _is_loaded_by_slot(probe: Probe, index: tuple[int, ...], moved: torch.Tensor | None) -> bool:
+    """Whether the element's lane loads the slot of an input, and not the input; or loads where its slot is moved to."""
+    call, accesses = probe.call, probe.accesses
+    lane = lines.writer(accesses, probe.out, probe.at)
+    if accesses is None or lane is None:
+        return False
+    kept = address(call.arguments["cache"], call.stored_at(*index))
+    if not accesses.loads(kept, lane):
+        return False
+    if not accesses.loads(address(call.arguments["x"], index), lane):
+        return True
+    if moved is None:
+        return False
+    given = {**call.arguments, "slot_mapping": moved}
+    there = address(call.arguments["cache"], Call(given).stored_at(*index))
+    out, after = probe.rerun(given)
+    lane_after = lines.writer(after, out, probe.at)
+    if after is None or lane_after is None:
+        return False
+    return len(after.loads(there, lane_after)) > len(accesses.loads(there, lane))
 
 
 def is_raced(tap: Tap) -> bool:
@@ -69,7 +106,7 @@ def _clamping(probe: Probe, came: Source, is_before: bool) -> str:
     """That clamping gives a place, in words; a position only where the tap's is before the start, a row anywhere."""
     call, row = probe.call, probe.row
     first = call.first_row(row)
-    if came.kind == "x" and came.row in (0, first):
+    if came.kind == "x" and came.row in (0, first) and _is_loaded(probe, (came.row, came.channel)):
         which = "the request's first" if came.row == first else "the first of all"
         return f"as if the row were clamped to {came.row}, {which}"
     table = call.before("block_table")
@@ -83,6 +120,13 @@ def _clamping(probe: Probe, came: Source, is_before: bool) -> str:
     ):
         return "as if the position were clamped to 0"
     return ""
+
+
+def _is_loaded(probe: Probe, index: tuple[int | None, int | None]) -> bool:
+    """Whether the element's lane loads an input, as far as the engine sees."""
+    lane = lines.writer(probe.accesses, probe.out, probe.at)
+    where = address(probe.call.arguments["x"], index)  # type: ignore[arg-type]  # a row of x has both
+    return probe.accesses is None or lane is None or bool(probe.accesses.loads(where, lane))
 
 
 def another(probe: Probe, found: Found) -> tuple[int, int] | None:

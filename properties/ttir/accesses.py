@@ -97,6 +97,17 @@ class Accesses:
         """Stores that would have written an address, had their lanes not been masked off."""
         return [(one, lane) for one in self.entries if one.is_store for lane in one.lanes(address, is_masked=True)]
 
+    def stores_by(self, by: Lane, tensor: Any) -> list[tuple[Logged, int]]:
+        """Stores of a lane to a tensor, with their offsets in elements from its first one."""
+        address = tensor.data_ptr()
+        return [
+            (one, int(np.broadcast_to(one.offset, one.full)[place]))
+            for one in self.entries
+            if one.is_store and one.launch == by.launch and one.buffer.address == address
+            if (place := _place(one, by)) is not None
+            if one.allowed is None or np.broadcast_to(one.allowed, one.full)[place]
+        ]
+
     def missed_loads(self, tensor: Any, by: Lane) -> list[tuple[Logged, bool]]:
         """Loads from a tensor by which a lane got nothing, and whether its address is outside: first those that are."""
         address = tensor.data_ptr()

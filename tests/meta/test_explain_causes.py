@@ -125,7 +125,7 @@ class ReadsBack(Plain):
         return self.has_taps(step) & (step.row == step.row - age)
 
 
-def violated(candidate: Plain, case: Any, invariant: Any = values.dense_exact) -> Violation:
+def violated(candidate: Any, case: Any, invariant: Any = values.dense_exact) -> Violation:
     """The violation of a property by a candidate on the host, explained."""
     with pytest.raises(Violation) as caught:
         invariant(bound("candidate", telling.operators(candidate)), case)
@@ -255,6 +255,13 @@ def test_the_poisoned_input_is_told(seed, words):
 
     case = Forward(Geometry(W=2), (Request(start=1), Request(start=1)), contents="normal", seed=seed)
     assert violated(Leaks(), case, values.nan_containment).let.endswith(words)
+
+
+def test_values_alone_accuse_neither_weights_nor_inputs():
+    """Says that either may be wrong, where no loads are seen."""
+    found = violated(faulty("taps_reversed"), Forward(Geometry(W=2), (Request(start=1),)))
+    assert "tap 0 (block 0 offset 0) is multiplied by weight column 1, not 0, tap 1 (x[0]) is " in found.but
+    assert ": either wrong weights or wrong inputs are read, values alone do not tell which; " in found.but
 
 
 @pytest.mark.parametrize("name", CAUGHT)

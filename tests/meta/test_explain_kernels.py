@@ -108,3 +108,84 @@ def test_what_was_loaded_is_not_called_masked_off(line, instead, words, at, tmp_
     assert words in found.but
     assert at in found.at
     assert bool(at) == bool(found.at)
+
+
+@pytest.mark.parametrize(
+    ("block", "case", "words"),
+    [
+        (
+            "slot // N",
+            Forward(Geometry(W=2), (Request(start=1),)),
+            "tap 0 came from block 1 offset 0 (the slot of x[0], which this forward stores), meant block 0 offset 0",
+        ),
+        (
+            "tl.load(slot_ptr + tl.maximum(toff - 1, 0), mask=t_mask, other=0) // N",
+            Forward(Geometry(W=4, N=4), (Request(start=5, length=2),)),
+            "tap 0 came from block 1 offset 2 (the slot of x[1], which this forward stores), meant block 0 offset 2",
+        ),
+    ],
+)
+def test_a_row_that_is_read_back_by_its_slot_is_no_clamped_row(block, case, words, tmp_path):
+    """Names the cache and its load where a tap is addressed by a slot, which moves along with it."""
+    line = "            + blk[:, None] * stride_c_blk"
+    source = UPSTREAM.read_text()
+    assert source.count(line) == 1
+    path = tmp_path / "kernel.py"
+    path.write_text(source.replace(line, f"            + ({block})[:, None] * stride_c_blk"))
+    found = told(path, case)
+    assert words in found.but
+    assert "clamped" not in found.but
+    assert ": cv = tl.load(cbase" in found.at
+
+
+@pytest.mark.parametrize(
+    ("instead", "words", "is_masked"),
+    [
+        (
+            "tl.store(dst + tl.where(slot == 0, stride_c_blk, 0)[:, None], xv, mask=tc_mask & valid[:, None])",
+            "; the lane of x[0] channel 0 stored to block 1, head 0, offset 0, d 0 instead; ",
+            False,
+        ),
+        (
+            "tl.store(dst, xv, mask=tc_mask & (slot > 0)[:, None])",
+            "nothing was stored there: it holds what it held before; 1 of 2 ",
+            True,
+        ),
+    ],
+)
+def test_only_the_own_lane_of_a_row_is_called_masked_off(instead, words, is_masked, tmp_path):
+    """Tells a store that goes elsewhere from one that is masked off, though lanes behind the last row have slot 0."""
+    line = "    tl.store(dst, xv, mask=tc_mask & valid[:, None])"
+    source = UPSTREAM.read_text()
+    assert source.count(line) == 1
+    path = tmp_path / "kernel.py"
+    path.write_text(source.replace(line, f"    {instead}"))
+    found = told(path, Forward(requests=(Request(length=2),)), cache.stores_inputs)
+    assert words in found.but
+    assert ": tl.store(dst" in found.at
+    assert found.at.endswith("(masked off)") == is_masked
+
+
+@pytest.mark.parametrize("column", ["tl.minimum(iw + 1, W - 1)", "(W - 1 - iw)"])
+def test_a_cached_tap_with_another_weight_came_from_its_place(column, tmp_path):
+    """Says which weight a tap got that was read rightly, and names the load of that weight alone."""
+    more = f"        wc = tl.load(weight_ptr + coff * stride_w_d + {column} * stride_w_w, c_mask, 0.0).to(tl.float32)"
+    path = tmp_path / "kernel.py"
+    instead = f"{more}\n{ADDED.replace('(xt + cv) * wv[None, :]', 'xt * wv[None, :] + cv * wc[None, :]')}"
+    path.write_text(UPSTREAM.read_text().replace(ADDED, instead))
+    found = told(path, Forward(Geometry(W=2), (Request(start=1),)))
+    assert found.but == "tap 0 (block 0 offset 0) is multiplied by weight column 1, not 0; 1 of 1 element differs"
+    assert ": wc = tl.load(weight_ptr" in found.at
+
+
+def test_exchanged_inputs_are_no_wrong_weights(tmp_path):
+    """Accuses neither where each weight is read once, in the order of the taps, and the inputs in another."""
+    source = UPSTREAM.read_text()
+    for name in ("pos", "toff"):
+        assert source.count(f"= {name} - (W - 1) + iw") == 1
+        source = source.replace(f"= {name} - (W - 1) + iw", f"= {name} - iw")
+    path = tmp_path / "kernel.py"
+    path.write_text(source)
+    found = told(path, Forward(Geometry(W=2), (Request(start=1),)))
+    assert "either wrong weights or wrong inputs are read, values alone do not tell which; 1 of 1" in found.but
+    assert not found.at
