@@ -71,10 +71,11 @@ def _answer(whole: list[z3.BoolRef], most_steps: int) -> Answer:
     result = solver.check()
     model = solver.model() if result == z3.sat else None
     if model is not None:
-        for count in range(len(wishes), 0, -1):
-            if solver.check(*wishes[:count]) == z3.sat:
+        kept: list[z3.BoolRef] = []
+        for wish in wishes:
+            if solver.check(*kept, wish) == z3.sat:
                 model = solver.model()
-                break
+                kept.append(wish)
     spent = time.monotonic() - start, solver.statistics().get_key_value("rlimit count")
     if result == z3.unknown:
         unknown = f"no answer in {most_steps:,} steps of the solver ({solver.reason_unknown()})"

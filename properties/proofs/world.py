@@ -96,11 +96,13 @@ class World:
         return z3.IntVal(self.fixed[name]) if name in self.fixed else z3.Int(name)
 
     def wishes(self, row: z3.ArithRef | None) -> list[z3.BoolRef]:
-        """What makes a counterexample readable; the first ones matter most."""
+        """What makes a counterexample readable, and likely to matter; the first ones matter most."""
         found = [] if self.parity is None else [self.T % 2 == self.parity]
         found += [self.T <= 40, self.R <= 4]
         if row is not None:
-            found.append(self.position(row) <= 4 * self.geometry.N + self.geometry.W)
+            # what passes a narrower type is wrong at the first numbers beyond it, not at all
+            most = (2**22, 2**16 - 1, 2**8 - 1, 4 * self.geometry.N + self.geometry.W)
+            found += [self.is_live(row), *(self.position(row) <= one for one in sorted(most, reverse=True))]
         return [*found, self.T <= 12]
 
     def is_live(self, row: z3.ArithRef) -> z3.BoolRef:

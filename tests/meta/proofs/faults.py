@@ -68,6 +68,9 @@ INDEXING: dict[str, Fault] = {
     "taps of x unmasked": Fault(
         UPSTREAM, "mask=c_mask[None, :] & intra[:, None]", "mask=c_mask[None, :]", "accesses"),
     "the last tile of rows lost": Fault(UPSTREAM, "grid = (triton.cdiv(T, BT),", "grid = (T // BT,", "conflicts"),
+    "taps chosen by seven bits": Fault(
+        UPSTREAM, "acc += (xt + cv) * wv[None, :]",
+        "acc += tl.where((pos.to(tl.int8) >= 0)[:, None], xt + cv, 0.0) * wv[None, :]", "wraps"),
     "x written back": Fault(
         UPSTREAM, "    if USE_SILU:\n",
         "    tl.store(x_ptr + toff[:, None] * stride_x_t + coff[None, :], xv, mask=tc_mask)\n    if USE_SILU:\n",
@@ -107,6 +110,8 @@ SEARCHES: dict[str, Fault] = {
                                       "n_iters = (num_reqs - 2).bit_length()", "metadata"),
     "upstream, the middle rounded down": Fault(UPSTREAM, "mid = (lo + hi + 1) // 2", "mid = (lo + hi) // 2",
                                                "metadata"),
+    "upstream, owners of seven bits": Fault(UPSTREAM, "tl.where(actual, lo, 0)",
+                                             "tl.where(actual, lo, 0).to(tl.int8).to(tl.int32)", "metadata"),
     "upstream, stale padding": Fault(UPSTREAM, "tl.where(actual, lo, 0)", "lo", "metadata"),
 }  # fmt: skip  # as above
 
