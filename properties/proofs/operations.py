@@ -154,8 +154,9 @@ def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> z3.Bo
 @meaning("arith.shrsi")
 def _(one: Evaluation, operation: Operation, lanes: Lanes, number: int) -> Form:
     a, b = _two(one, operation, lanes)
-    if b.number is None or not 0 <= b.number < 63:
-        raise NotJudged(f"a shift by no constant is not understood ({Site(operation, ())})")
+    bits = int(one.types[operation.operands[0]].element[1:])
+    if b.number is None or not 0 <= b.number < bits:
+        raise NotJudged(f"a shift by no constant below {bits} is not understood ({Site(operation, ())})")
     return Form.of(a.flat / 2**b.number)  # rounded down, as z3 divides by what is positive
 
 

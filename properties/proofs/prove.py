@@ -109,7 +109,7 @@ def variants(operator: Operator, geometry: Geometry, configurations: int = 1, is
     small_pages: tuple[dict[str, int], ...] = ({}, {PAGE: 1}) if geometry.H * geometry.N * geometry.D == 1 else ({},)
     if not is_whole:
         small_tables = small_pages = ({},)
-    options = product(range(configurations), (False, True)[: 1 + is_whole], (True, False), (None, "silu"))
+    options = product(range(configurations), (False, True)[: 1 + is_whole], (True, False), (None, "silu", "swish"))
     for configuration, apart, residual, activation in options:
         for rows, table, page in product(({}, {"T": 1})[: 1 + is_whole], small_tables, small_pages):
             world = World(geometry, Limits(), {**rows, **table, **page}, apart, residual, activation)
@@ -120,7 +120,7 @@ def variants(operator: Operator, geometry: Geometry, configurations: int = 1, is
                     break  # the contract lets a candidate ask for contiguous rows
                 raise
             for one in programs:
-                found.setdefault((apart, one.kernel.launch.bound.key), one)
+                found.setdefault((apart, residual, not activation, one.kernel.launch.bound.key), one)
     return list(found.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import z3
 
@@ -25,7 +26,7 @@ BY_VALUE = ("values.", "cache.", "metadata.")  # what violations are of that sho
 
 def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
     """One claim for each sum, difference and product: of an address where it is active, of a mask everywhere."""
-    seen: set[tuple[int, Path]] = set()
+    seen: dict[Any, Noted] = {}  # by operation, branches and what it gives at its lane
     for site in Evaluation(kernel, world).sites:
         evaluation = Evaluation(kernel, world)
         access = evaluation.access(site)
@@ -37,10 +38,10 @@ def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
         deciding.append((path, operands[2:3] if site.is_store else operands[1:2], access.lanes))
         for before, slots, lanes in deciding:
             condition = evaluation.is_reached(before)
-            notes = [note for note in evaluation.arithmetic(slots, lanes) if (id(note.operation), before) not in seen]
+            notes = [note for note in evaluation.arithmetic(slots, lanes) if _place(note, before) not in seen]
             open_ = [note for note in notes if note.result is not None and _is_undefined(note.result.flat)]
             notes = [note for note in notes if note not in open_]
-            seen |= {(id(note.operation), before) for note in notes}
+            seen |= {_place(note, before): note for note in notes}
             yield from _all_fit(world, evaluation, site, condition, notes, row)
             # what is computed of an undefined number matters where the rest of the mask lets it
             matters = condition if not lanes else z3.And(condition, _whatever_undefined(access.guard))
@@ -50,6 +51,12 @@ def claims(kernel: Symbolic, world: AnyWorld) -> Iterator[Claim]:
         )
         if site.is_store:
             yield from _of_value(kernel, world, site)
+
+
+def _place(note: Noted, before: Path) -> tuple[Any, ...]:
+    """What tells an operation at a lane and in branches from others, while the note lives."""
+    assert note.result is not None
+    return id(note.operation), before, tuple((key, one.get_id()) for key, one in note.result.terms)
 
 
 def _of_value(kernel: Symbolic, world: AnyWorld, site: Site) -> Iterator[Claim]:
