@@ -34,17 +34,14 @@ class Watch:
         return "; ".join(self.ran.values())
 
 
-def merge(other: dict[str, dict[str, int]]) -> None:
-    """Adds another process's launches to this one's."""
+def merge(other: dict[str, dict[str, int]], into: dict[str, dict[str, int]] | None = None) -> None:
+    """Adds another process's launches to this one's, or to those of others."""
+    total = LAUNCHES if into is None else into
     for kernel, counts in other.items():
-        mine = LAUNCHES.setdefault(kernel, {})
+        mine = total.setdefault(kernel, {})
         for one, count in counts.items():
-            mine[one] = added(mine.get(one, PRUNED), count)
-
-
-def added(*counts: int) -> int:
-    """The launches of a configuration in several processes."""
-    return PRUNED if set(counts) == {PRUNED} else sum(max(0, count) for count in counts)
+            both = mine.get(one, PRUNED), count
+            mine[one] = PRUNED if both == (PRUNED, PRUNED) else sum(max(0, part) for part in both)
 
 
 def missed() -> list[str]:

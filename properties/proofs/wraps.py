@@ -19,8 +19,6 @@ PRESUMED = (
     "whether an index wraps can be shown only where it lies inside its axis, and whether that which the {} multiplies "
     "does is what `accesses` judges"
 )
-
-
 BY_VALUE = ("values.", "cache.", "metadata.")  # what violations are of that show a value computed of wrapped numbers
 
 

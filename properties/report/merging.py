@@ -163,10 +163,7 @@ def _groups(reports: list[Report]) -> list[dict[str, Any]]:
 def _launches(reports: list[Report]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for report in reports:
-        for kernel, counts in report["configurations"].items():
-            mine = found.setdefault(kernel, {})
-            for one, count in counts.items():
-                mine[one] = configurations.added(mine.get(one, configurations.PRUNED), count)
+        configurations.merge(report["configurations"], into=found)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,21 +25,12 @@ from tests.meta.candidates.plain import Plain, Step
 from tests.meta.judging_table import bound
 from tests.meta.test_explain_kernels import ADDED, told
 from tests.meta.test_lives import CAUGHT
-from tests.meta.upstream_faults import UPSTREAM
+from tests.meta.upstream_faults import UPSTREAM, change
 
 on_upstream = pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
 CACHED = "tl.load(cbase, mask=c_mask[None, :] & cached[:, None], other=0.0).to(tl.float32)"
 OUT = "        out_ptr + toff[:, None] * stride_x_t + coff[None, :],"
 TWO = Forward(Geometry(ws=2, W=2, D=2), (Request(length=2),))
-
-
-def change(folder: Path, line: str, instead: str) -> Path:
-    """Writes the upstream file with a line changed."""
-    path = folder / "kernel.py"
-    source = UPSTREAM.read_text()
-    assert source.count(line) == 1
-    path.write_text(source.replace(line, instead))
-    return path
 
 
 @on_upstream

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from properties.cases import Forward, Geometry, Request
-from tests.meta.test_explain_causes import change, on_upstream
+from tests.meta.test_explain_causes import on_upstream
 from tests.meta.test_explain_kernels import told
+from tests.meta.upstream_faults import change
 
 GEOMETRY = Geometry(ws=2, N=4, W=4, off_s=1, D=4)
 THREE = Forward(GEOMETRY, (Request(5, 2), Request(9), Request(13, 2)), block_seed=3)

@@ -12,7 +12,7 @@ from properties.cases import Forward, Geometry, Request
 from properties.engines import choose
 from properties.invariants import cache, values
 from properties.verdict import Violation
-from tests.meta.upstream_faults import UPSTREAM, changed
+from tests.meta.upstream_faults import UPSTREAM, change, changed
 
 pytestmark = pytest.mark.skipif(not UPSTREAM.is_file(), reason=f"judges {UPSTREAM}, which is not here")
 
@@ -102,9 +102,7 @@ def test_arithmetic_in_fp32_is_named(name, words, tmp_path):
 )
 def test_what_was_loaded_is_not_called_masked_off(line, instead, words, at, tmp_path):
     """Says what is done with a tap that was read, and names no line where the fault is none of reading."""
-    path = tmp_path / "kernel.py"
-    path.write_text(UPSTREAM.read_text().replace(line, instead))
-    found = told(path, SHORT)
+    found = told(change(tmp_path, line, instead), SHORT)
     assert words in found.but
     assert at in found.at
     assert bool(at) == bool(found.at)
@@ -128,11 +126,7 @@ def test_what_was_loaded_is_not_called_masked_off(line, instead, words, at, tmp_
 def test_a_row_that_is_read_back_by_its_slot_is_no_clamped_row(block, case, words, tmp_path):
     """Names the cache and its load where a tap is addressed by a slot, which moves along with it."""
     line = "            + blk[:, None] * stride_c_blk"
-    source = UPSTREAM.read_text()
-    assert source.count(line) == 1
-    path = tmp_path / "kernel.py"
-    path.write_text(source.replace(line, f"            + ({block})[:, None] * stride_c_blk"))
-    found = told(path, case)
+    found = told(change(tmp_path, line, f"            + ({block})[:, None] * stride_c_blk"), case)
     assert words in found.but
     assert "clamped" not in found.but
     assert ": cv = tl.load(cbase" in found.at
@@ -156,11 +150,7 @@ def test_a_row_that_is_read_back_by_its_slot_is_no_clamped_row(block, case, word
 def test_only_the_own_lane_of_a_row_is_called_masked_off(instead, words, is_masked, tmp_path):
     """Tells a store that goes elsewhere from one that is masked off, though lanes behind the last row have slot 0."""
     line = "    tl.store(dst, xv, mask=tc_mask & valid[:, None])"
-    source = UPSTREAM.read_text()
-    assert source.count(line) == 1
-    path = tmp_path / "kernel.py"
-    path.write_text(source.replace(line, f"    {instead}"))
-    found = told(path, Forward(requests=(Request(length=2),)), cache.stores_inputs)
+    found = told(change(tmp_path, line, f"    {instead}"), Forward(requests=(Request(length=2),)), cache.stores_inputs)
     assert words in found.but
     assert ": tl.store(dst" in found.at
     assert found.at.endswith("(masked off)") == is_masked
@@ -170,10 +160,8 @@ def test_only_the_own_lane_of_a_row_is_called_masked_off(instead, words, is_mask
 def test_a_cached_tap_with_another_weight_came_from_its_place(column, tmp_path):
     """Says which weight a tap got that was read rightly, and names the load of that weight alone."""
     more = f"        wc = tl.load(weight_ptr + coff * stride_w_d + {column} * stride_w_w, c_mask, 0.0).to(tl.float32)"
-    path = tmp_path / "kernel.py"
     instead = f"{more}\n{ADDED.replace('(xt + cv) * wv[None, :]', 'xt * wv[None, :] + cv * wc[None, :]')}"
-    path.write_text(UPSTREAM.read_text().replace(ADDED, instead))
-    found = told(path, Forward(Geometry(W=2), (Request(start=1),)))
+    found = told(change(tmp_path, ADDED, instead), Forward(Geometry(W=2), (Request(start=1),)))
     assert found.but == "tap 0 (block 0 offset 0) is multiplied by weight column 1, not 0; 1 of 1 element differs"
     assert ": wc = tl.load(weight_ptr" in found.at
 

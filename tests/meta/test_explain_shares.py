@@ -8,8 +8,9 @@ import pytest
 
 from properties.cases import Forward, Geometry, Request
 from tests.meta.candidates import tiled
-from tests.meta.test_explain_causes import change, on_upstream
+from tests.meta.test_explain_causes import on_upstream
 from tests.meta.test_explain_kernels import ADDED, told
+from tests.meta.upstream_faults import change
 
 SUM_OF_WEIGHTS = "sw = wv if iw == 0 else sw + wv"
 BEFORE = "    if USE_SILU:"
